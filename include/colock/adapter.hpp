@@ -1,0 +1,280 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/claim.hpp>
+#include <colock/completion.hpp>
+#include <colock/error.hpp>
+#include <colock/status.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock {
+
+namespace detail {
+class executor_cell;
+}
+class observer;
+
+/// Why an operation failed. `code` is one of errc; what it means for the operation:
+/// - `errc::unavailable`: certainly not carried out; may be tried again.
+/// - `errc::outcome_unknown`: sent, but not answered; may have been, or may yet be, carried out.
+/// - any other: refused for good.
+struct failure
+{
+    error_code code{};
+    /// The driver's or server's own code, where there is one.
+    error_code cause{};
+    /// In words; never a credential, never a token.
+    std::string detail{};
+};
+using failure_ptr = std::shared_ptr<const failure>;
+[[nodiscard]] failure_ptr make_failure(errc code, std::string detail = {}, error_code cause = {});
+
+enum class create_status : unsigned char
+{
+    granted,
+    busy,
+    failed,
+};
+struct create_outcome
+{
+    create_status status = create_status::busy;
+    /// Granted: the fencing token; 0 where the backend has none.
+    std::uint64_t fence = 0;
+    /// Busy: how long until the holder's grant expires, if known; else zero. An expiry wakes nobody, so the core tries
+    /// again then at the latest.
+    lease_clock::duration retry_after{0};
+    /// Busy: who holds it, for messages; may be empty.
+    std::string holder{};
+    failure_ptr error{};
+
+    [[nodiscard]] static create_outcome granted(std::uint64_t fence)
+    {
+        create_outcome result;
+        result.status = create_status::granted;
+        result.fence = fence;
+        return result;
+    }
+    [[nodiscard]] static create_outcome busy(lease_clock::duration retry_after = {}, std::string holder = {})
+    {
+        create_outcome result;
+        result.retry_after = retry_after;
+        result.holder = std::move(holder);
+        return result;
+    }
+    [[nodiscard]] static create_outcome failed(failure_ptr error)
+    {
+        create_outcome result;
+        result.status = create_status::failed;
+        result.error = std::move(error);
+        return result;
+    }
+};
+
+enum class release_status : unsigned char
+{
+    released,
+    /// Nothing of ours was there: expired, taken, or never granted.
+    not_held,
+    failed,
+};
+struct release_outcome
+{
+    release_status status = release_status::released;
+    failure_ptr error{};
+};
+
+enum class extend_status : unsigned char
+{
+    extended,
+    not_held,
+    failed,
+};
+struct extend_outcome
+{
+    extend_status status = extend_status::extended;
+    failure_ptr error{};
+};
+
+struct valid_outcome
+{
+    bool valid = false;
+    failure_ptr error{};
+};
+
+struct hand_over_outcome
+{
+    release_outcome released{};
+    create_outcome created{};
+};
+
+struct list_outcome
+{
+    std::vector<lock_status> locks{};
+    failure_ptr error{};
+};
+
+/// The lock may be free now, or its event source is newly armed.
+struct woken
+{
+};
+struct closed
+{
+};
+
+/// What a backend can do. The locker refuses what it cannot with `errc::unsupported`, before anything is sent.
+struct capabilities
+{
+    /// Shared locks.
+    bool shared = false;
+    /// Shared locks with `max_holders`.
+    bool semaphore = false;
+    /// A ttl of 0.
+    bool no_ttl = false;
+    /// It keeps a queue: a claim that was busy keeps its place until it is granted or abandoned.
+    bool fifo = false;
+    bool fence = false;
+    /// `inspect`, `break_key`, `list` and `purge`.
+    bool list = false;
+    /// `wait` is woken by a release. Without it the core waits on a timer alone and never calls `wait`.
+    bool events = false;
+    /// Every operation but `wait` ends inside the call that starts it.
+    bool immediate = false;
+};
+
+struct adapter_limits
+{
+    std::chrono::milliseconds min_ttl{100};
+    std::chrono::milliseconds max_ttl{std::chrono::hours(24 * 3650)};
+    /// In bytes.
+    std::size_t max_key = 512;
+};
+
+/// The seam between the core and a backend. A subclass starts operations and reports each one's end through its
+/// completion; it contains no cancellation code: callers detach in the core, a started operation always goes on.
+///
+/// The core calls with claims whose `sent()` is set; it has at most one operation under way per claim, `wait`
+/// excepted. An adapter ends every operation by itself, within its own operation timeout, with an outcome or a failure.
+/// To write one with coroutines instead, derive from awaitable_adapter.
+///
+/// Thread safety: all members may be called from any thread. Completions may be called from any.
+class adapter : public std::enable_shared_from_this<adapter>
+{
+public:
+    /// \param executor where the adapter works; the locker's own timers run there too.
+    explicit adapter(asio::any_io_executor executor);
+    adapter(const adapter&) = delete;
+    adapter& operator=(const adapter&) = delete;
+    virtual ~adapter();
+
+    /// Empty once the execution context has been shut down.
+    [[nodiscard]] asio::any_io_executor executor() const;
+    /// "memory", "redis", ...; for messages.
+    [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+    [[nodiscard]] virtual colock::capabilities capabilities() const noexcept = 0;
+    [[nodiscard]] virtual adapter_limits limits() const noexcept { return {}; }
+
+    /// Tries once to take the lock. A claim that already holds it is granted again, for a new ttl.
+    virtual void start_create(claim_ptr claim, completion<create_outcome> done) = 0;
+    /// Gives a granted lock back. Idempotent.
+    virtual void start_release(claim_ptr claim, completion<release_outcome> done) = 0;
+    /// Takes back a claim that is queued, tainted or of unknown outcome. An outcome other than `failed` is a promise:
+    /// the claim holds nothing and never will, even if a lost request arrives late. On `failed` it is tried again.
+    virtual void start_abandon(claim_ptr claim, completion<release_outcome> done) = 0;
+    /// Sets the remaining time to `ttl`, only if the lock is still ours; never re-creates.
+    virtual void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) = 0;
+    virtual void start_is_valid(claim_ptr claim, completion<valid_outcome> done) = 0;
+
+    /// Ends when the lock may be free; always safe to end early, and it does so when its event source is newly armed.
+    /// `until` is when the core will try again on its own. The default never ends by itself, which is right only
+    /// without `capabilities::events`.
+    virtual void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done);
+    /// Ends a wait soon, if one is under way; its completion may be called or destroyed. Until then the claim is not
+    /// waited on again. The core calls nothing else for a claim before its wait has ended or was cancelled.
+    virtual void cancel_wait(claim& claim) noexcept;
+
+    /// Gives `held` back and creates `next`, both exclusive, in one step. Default: one after the other. If it fails
+    /// with an unknown outcome, both claims are tainted.
+    virtual void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
+
+    /// The live holders of a key.
+    virtual void start_inspect(std::string key, completion<list_outcome> done);
+    /// The administrator's release: removes all holders of a key, and returns what it removed.
+    virtual void start_break(std::string key, completion<list_outcome> done);
+    virtual void start_list(filter which, completion<list_outcome> done);
+    /// Removes at most `limit` expired locks (0: all of them) and returns them; never a live one.
+    virtual void start_purge(std::size_t limit, completion<list_outcome> done);
+
+    /// Closes connections that nobody needs, at the latest after `deadline`. The adapter stays usable.
+    virtual void start_close(lease_clock::duration deadline, completion<closed> done);
+
+    /// Who is told of the backend's own events, beside each locker's observer. Kept weakly.
+    void attach(const std::shared_ptr<observer>& listener);
+    /// How often a lost connection was made anew.
+    [[nodiscard]] std::uint64_t reconnects() const noexcept;
+
+    // The same operations for direct use. The caller's claim should be marked as sent where a lease matters.
+    // Cancellation: none; they end when the operation has.
+    [[nodiscard]] asio::awaitable<create_outcome> create(claim_ptr claim);
+    [[nodiscard]] asio::awaitable<release_outcome> release(claim_ptr claim);
+    [[nodiscard]] asio::awaitable<release_outcome> abandon(claim_ptr claim);
+    [[nodiscard]] asio::awaitable<extend_outcome> extend(claim_ptr claim, std::chrono::milliseconds ttl);
+    [[nodiscard]] asio::awaitable<valid_outcome> is_valid(claim_ptr claim);
+    [[nodiscard]] asio::awaitable<woken> wait(claim_ptr claim, lease_clock::time_point until);
+    [[nodiscard]] asio::awaitable<hand_over_outcome> hand_over(claim_ptr held, claim_ptr next);
+    [[nodiscard]] asio::awaitable<list_outcome> inspect(std::string key);
+    [[nodiscard]] asio::awaitable<list_outcome> break_key(std::string key);
+    [[nodiscard]] asio::awaitable<list_outcome> list(filter which);
+    [[nodiscard]] asio::awaitable<list_outcome> purge(std::size_t limit);
+    [[nodiscard]] asio::awaitable<closed> close(lease_clock::duration deadline);
+
+protected:
+    void notify_ready() noexcept;
+    void notify_suspended(const error_code& why) noexcept;
+    /// Also counts `reconnects()`.
+    void notify_reconnected() noexcept;
+    void notify_warning(std::string_view message) noexcept;
+
+private:
+    struct listeners;
+    template <class Event>
+    void notify(Event event) noexcept;
+
+    const std::shared_ptr<detail::executor_cell> executor_;
+    const std::unique_ptr<listeners> listeners_;
+};
+
+/// The easy way to write an adapter: each operation is a coroutine, spawned on the adapter's executor. An exception
+/// that leaves one becomes a failure: a code of errc as it is, any other as `errc::outcome_unknown` with it as cause.
+/// Costs a `co_spawn` per operation.
+class awaitable_adapter : public adapter
+{
+public:
+    using adapter::adapter;
+
+    void start_create(claim_ptr claim, completion<create_outcome> done) final;
+    void start_release(claim_ptr claim, completion<release_outcome> done) final;
+    void start_abandon(claim_ptr claim, completion<release_outcome> done) final;
+    void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) final;
+    void start_is_valid(claim_ptr claim, completion<valid_outcome> done) final;
+
+protected:
+    [[nodiscard]] virtual asio::awaitable<create_outcome> do_create(claim_ptr claim) = 0;
+    [[nodiscard]] virtual asio::awaitable<release_outcome> do_release(claim_ptr claim) = 0;
+    /// Default: `do_release`, right where requests cannot arrive late or out of order.
+    [[nodiscard]] virtual asio::awaitable<release_outcome> do_abandon(claim_ptr claim);
+    [[nodiscard]] virtual asio::awaitable<extend_outcome> do_extend(
+        claim_ptr claim, std::chrono::milliseconds ttl) = 0;
+    [[nodiscard]] virtual asio::awaitable<valid_outcome> do_is_valid(claim_ptr claim) = 0;
+};
+
+} // namespace colock

@@ -1,0 +1,156 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/clock.hpp>
+#include <colock/status.hpp>
+#include <colock/token.hpp>
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace colock {
+
+/// How long a grant is good for: the smaller of two bounds. *ttl* is set by the core from grants and extensions,
+/// *session* by an adapter whose backend ties locks to a session (default: never).
+///
+/// Thread safety: all members may be called from any thread.
+class lease
+{
+public:
+    using time_point = lease_clock::time_point;
+
+    [[nodiscard]] time_point valid_until() const noexcept
+    {
+        const auto ttl = ttl_.load(std::memory_order_acquire);
+        const auto session = session_.load(std::memory_order_acquire);
+        return time_point(lease_clock::duration(ttl < session ? ttl : session));
+    }
+
+    void set_ttl_bound(time_point bound) noexcept
+    {
+        ttl_.store(bound.time_since_epoch().count(), std::memory_order_release);
+    }
+    [[nodiscard]] time_point ttl_bound() const noexcept
+    {
+        return time_point(lease_clock::duration(ttl_.load(std::memory_order_acquire)));
+    }
+    void set_session_bound(time_point bound) noexcept
+    {
+        session_.store(bound.time_since_epoch().count(), std::memory_order_release);
+    }
+
+private:
+    static constexpr lease_clock::rep never = time_point::max().time_since_epoch().count();
+    std::atomic<lease_clock::rep> ttl_{never};
+    std::atomic<lease_clock::rep> session_{never};
+};
+
+/// What a claim asks for. The ttl is rounded up to whole milliseconds by its type; 0 means "until released".
+struct claim_request
+{
+    std::string key;
+    lock_mode mode = lock_mode::exclusive;
+    /// For shared claims: granted only if fewer than this many shared holders live. 0: any number.
+    std::size_t max_holders = 0;
+    std::chrono::milliseconds ttl{30'000};
+    /// False for a single attempt: a backend that keeps a queue then must not keep a place for it.
+    bool queues = true;
+    /// Never null.
+    std::shared_ptr<const owner_data> owner = std::make_shared<const owner_data>();
+};
+
+/// One acquisition, from its first create to its last release: shared by the core, which derives from it, and the
+/// adapter, which may keep a pointer to it for as long as it likes.
+///
+/// Thread safety: `slot` and the calls to the core belong to the adapter's executor; all else may be used from any
+/// thread.
+class claim : public boost::intrusive_ref_counter<claim, boost::thread_safe_counter>
+{
+public:
+    /// \throws boost::system::system_error if no token can be made.
+    explicit claim(claim_request request)
+        : key_(std::move(request.key)), owner_(std::move(request.owner)), token_(token::generate()),
+          hash_(std::hash<std::string>{}(key_)), max_holders_(request.max_holders), ttl_(request.ttl.count()),
+          mode_(request.mode), queues_(request.queues)
+    {
+    }
+    claim(const claim&) = delete;
+    claim& operator=(const claim&) = delete;
+    virtual ~claim() = default;
+
+    [[nodiscard]] const std::string& key() const noexcept { return key_; }
+    /// std::hash of the key, computed once.
+    [[nodiscard]] std::size_t key_hash() const noexcept { return hash_; }
+    /// The same in every attempt of this acquisition.
+    [[nodiscard]] const colock::token& token() const noexcept { return token_; }
+    [[nodiscard]] lock_mode mode() const noexcept { return mode_; }
+    [[nodiscard]] std::size_t max_holders() const noexcept { return max_holders_; }
+    /// 0: until released.
+    [[nodiscard]] std::chrono::milliseconds ttl() const noexcept
+    {
+        return std::chrono::milliseconds(ttl_.load(std::memory_order_relaxed));
+    }
+    [[nodiscard]] bool queues() const noexcept { return queues_; }
+    [[nodiscard]] const owner_data& owner() const noexcept { return *owner_; }
+
+    /// The acquire was given up: a create that was not sent yet need not be.
+    [[nodiscard]] bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
+
+    /// When the core started the operation that is under way; an expiry that an adapter counts from here can only be
+    /// later than the one that the holder counts on.
+    [[nodiscard]] lease_clock::time_point sent() const noexcept
+    {
+        return lease_clock::time_point(lease_clock::duration(sent_.load(std::memory_order_relaxed)));
+    }
+
+    /// Some attempt of this claim has an unknown outcome: it ends with `abandon`, never with `release`, even if a later
+    /// attempt is granted. Set by the core; cleared only by an adapter that has proof that no request is under way.
+    [[nodiscard]] bool tainted() const noexcept { return tainted_.load(std::memory_order_relaxed); }
+    void clear_taint() noexcept { tainted_.store(false, std::memory_order_relaxed); }
+
+    [[nodiscard]] colock::lease& lease() noexcept { return lease_; }
+    [[nodiscard]] const colock::lease& lease() const noexcept { return lease_; }
+
+    /// The adapter's own: a queue entry, a node's path, the connection that a request was sent on.
+    std::shared_ptr<void> slot;
+
+    /// Called by the adapter: the grant may end soon (contact was lost, a session nears its end).
+    virtual void at_risk() noexcept {}
+    /// Called by the adapter: the grant has ended. Only the first call counts; ignored unless the claim is held.
+    virtual void lost(lost_reason reason) noexcept { static_cast<void>(reason); }
+    /// Called by the adapter after it has moved the lease's session bound.
+    virtual void lease_moved() noexcept {}
+
+    /// For the core, and for tests that drive an adapter without one.
+    void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
+    void set_sent(lease_clock::time_point now) noexcept
+    {
+        sent_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    }
+    void set_ttl(std::chrono::milliseconds ttl) noexcept { ttl_.store(ttl.count(), std::memory_order_relaxed); }
+    void taint() noexcept { tainted_.store(true, std::memory_order_relaxed); }
+
+private:
+    const std::string key_;
+    const std::shared_ptr<const owner_data> owner_;
+    const colock::token token_;
+    const std::size_t hash_;
+    const std::size_t max_holders_;
+    std::atomic<std::chrono::milliseconds::rep> ttl_;
+    std::atomic<lease_clock::rep> sent_{0};
+    colock::lease lease_;
+    const lock_mode mode_;
+    const bool queues_;
+    std::atomic<bool> cancelled_{false};
+    std::atomic<bool> tainted_{false};
+};
+
+using claim_ptr = boost::intrusive_ptr<claim>;
+
+} // namespace colock

@@ -1,0 +1,65 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/wait_traits.hpp>
+
+#include <chrono>
+
+namespace colock {
+
+namespace asio = boost::asio;
+
+/// The clock of every lease: CLOCK_BOOTTIME, which keeps running while the machine is suspended and never steps.
+///
+/// The wall clock steps, and CLOCK_MONOTONIC stops in a suspend; a lease counted on either can outlive what the
+/// backend granted. Satisfies the requirements of a standard TrivialClock; `is_steady` is true.
+///
+/// Thread safety: all functions may be called from any thread.
+struct lease_clock
+{
+    using rep = std::chrono::nanoseconds::rep;
+    using period = std::chrono::nanoseconds::period;
+    using duration = std::chrono::nanoseconds;
+    using time_point = std::chrono::time_point<lease_clock>;
+    static constexpr bool is_steady = true;
+
+    [[nodiscard]] static time_point now() noexcept;
+};
+
+/// `point + span`, clamped to the clock's range instead of overflowing. A negative span counts as zero.
+[[nodiscard]] constexpr lease_clock::time_point saturating_add(
+    lease_clock::time_point point, lease_clock::duration span) noexcept
+{
+    if (span <= lease_clock::duration::zero())
+        return point;
+    return span > lease_clock::time_point::max() - point ? lease_clock::time_point::max() : point + span;
+}
+
+} // namespace colock
+
+/// Timers sleep on CLOCK_MONOTONIC, which does not see a suspend: no single wait is longer than 5 s, so that a timer on
+/// lease_clock is at most that late after the machine wakes.
+template <>
+struct boost::asio::wait_traits<colock::lease_clock>
+{
+    static colock::lease_clock::duration to_wait_duration(const colock::lease_clock::duration& span) noexcept
+    {
+        constexpr colock::lease_clock::duration longest = std::chrono::seconds(5);
+        return span < longest ? span : longest;
+    }
+
+    static colock::lease_clock::duration to_wait_duration(const colock::lease_clock::time_point& point) noexcept
+    {
+        const auto now = colock::lease_clock::now();
+        return point <= now ? colock::lease_clock::duration::zero() : to_wait_duration(point - now);
+    }
+};
+
+namespace colock {
+
+/// An Asio timer that runs on lease_clock.
+using lease_timer = asio::basic_waitable_timer<lease_clock, asio::wait_traits<lease_clock>, asio::any_io_executor>;
+
+} // namespace colock

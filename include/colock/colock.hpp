@@ -1,0 +1,18 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+/// The core and the memory adapter: what a first program needs.
+
+#include <colock/adapter.hpp>
+#include <colock/clock.hpp>
+#include <colock/error.hpp>
+#include <colock/lock.hpp>
+#include <colock/lock_group.hpp>
+#include <colock/locker.hpp>
+#include <colock/memory/adapter.hpp>
+#include <colock/observer.hpp>
+#include <colock/options.hpp>
+#include <colock/retry.hpp>
+#include <colock/stats.hpp>
+#include <colock/status.hpp>
+#include <colock/token.hpp>

@@ -1,0 +1,97 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+
+#include <concepts>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace colock {
+
+/// What an adapter calls when an operation has ended: move-only, called at most once, with the outcome.
+///
+/// It may be called inside the call that started the operation, or later from any thread. One that is destroyed without
+/// having been called means that the operation's execution context is gone; nobody is told.
+template <class Outcome>
+class completion
+{
+public:
+    completion() noexcept = default;
+
+    /// From any move-constructible function object; allocates.
+    template <class Function>
+        requires(!std::same_as<std::remove_cvref_t<Function>, completion> &&
+                 std::invocable<std::remove_cvref_t<Function>, Outcome>)
+    completion(Function&& function)
+        : state_(new std::remove_cvref_t<Function>(std::forward<Function>(function))),
+          act_(&act_on_function<std::remove_cvref_t<Function>>)
+    {
+    }
+
+    /// A member function of a reference-counted object; allocates nothing.
+    template <auto Member, class Object>
+    [[nodiscard]] static completion bind(boost::intrusive_ptr<Object> object) noexcept
+    {
+        completion bound;
+        bound.state_ = object.detach();
+        bound.act_ = &act_on_member<Member, Object>;
+        return bound;
+    }
+
+    completion(completion&& other) noexcept
+        : state_(std::exchange(other.state_, nullptr)), act_(std::exchange(other.act_, nullptr))
+    {
+    }
+    completion& operator=(completion&& other) noexcept
+    {
+        completion(std::move(other)).swap(*this);
+        return *this;
+    }
+    ~completion()
+    {
+        if (act_)
+            act_(state_, nullptr);
+    }
+
+    [[nodiscard]] explicit operator bool() const noexcept { return act_ != nullptr; }
+
+    /// Ends the operation. The object is empty afterwards.
+    void operator()(Outcome outcome)
+    {
+        const auto act = std::exchange(act_, nullptr);
+        act(std::exchange(state_, nullptr), &outcome);
+    }
+
+    void swap(completion& other) noexcept
+    {
+        std::swap(state_, other.state_);
+        std::swap(act_, other.act_);
+    }
+
+private:
+    template <class Function>
+    static void act_on_function(void* state, Outcome* outcome)
+    {
+        std::unique_ptr<Function> function(static_cast<Function*>(state));
+        if (!outcome)
+            return;
+        // The object is freed before its function runs: what it starts can reuse the memory.
+        Function local(std::move(*function));
+        function.reset();
+        std::move(local)(std::move(*outcome));
+    }
+    template <auto Member, class Object>
+    static void act_on_member(void* state, Outcome* outcome)
+    {
+        const boost::intrusive_ptr<Object> object(static_cast<Object*>(state), false);
+        if (outcome)
+            ((*object).*Member)(std::move(*outcome));
+    }
+
+    void* state_ = nullptr;
+    void (*act_)(void*, Outcome*) = nullptr;
+};
+
+} // namespace colock

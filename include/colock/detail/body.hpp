@@ -1,0 +1,210 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/lock.hpp>
+#include <colock/options.hpp>
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/associator.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <concepts>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace colock::detail {
+
+class core;
+
+template <class T>
+struct unwrap_awaitable
+{
+    using type = T;
+    static constexpr bool awaited = false;
+};
+template <class T>
+struct unwrap_awaitable<asio::awaitable<T, asio::any_io_executor>>
+{
+    using type = T;
+    static constexpr bool awaited = true;
+};
+
+template <class Body>
+constexpr bool takes_lock = std::invocable<Body&, lock&>;
+
+template <class Body>
+struct body_return
+{
+    using type = std::invoke_result_t<Body&>;
+};
+template <class Body>
+    requires takes_lock<Body>
+struct body_return<Body>
+{
+    using type = std::invoke_result_t<Body&, lock&>;
+};
+
+template <class Body>
+using body_result_t = typename unwrap_awaitable<typename body_return<Body>::type>::type;
+
+template <class Body>
+concept lock_body = std::move_constructible<Body> && (takes_lock<Body> || std::invocable<Body&>) &&
+                    (std::is_void_v<body_result_t<Body>> || std::move_constructible<body_result_t<Body>>) &&
+                    !std::is_reference_v<body_result_t<Body>>;
+
+template <class T>
+struct exception_signature
+{
+    using type = void(std::exception_ptr, T);
+};
+template <>
+struct exception_signature<void>
+{
+    using type = void(std::exception_ptr);
+};
+template <class Body>
+using body_signature_t = typename exception_signature<body_result_t<Body>>::type;
+
+/// A body that lives elsewhere, with its result erased.
+struct body_ref
+{
+    void* object;
+    asio::awaitable<void> (*run)(void* object, lock& held);
+};
+
+/// All of `with_lock` that does not depend on the body's type; in src/core/with_lock.cpp.
+asio::awaitable<void> run_with_lock(
+    std::shared_ptr<core> core, std::string key, acquire_options options, body_ref body);
+void run_with_lock_front(const asio::any_io_executor& executor, asio::awaitable<void> verb,
+    asio::any_completion_handler<void(std::exception_ptr)> handler);
+
+template <class Body>
+struct body_slot
+{
+    using result_type = body_result_t<Body>;
+    using stored_type = std::conditional_t<std::is_void_v<result_type>, std::monostate, result_type>;
+
+    Body body;
+    std::optional<stored_type> result;
+
+    static asio::awaitable<void> run(void* object, lock& held)
+    {
+        auto& self = *static_cast<body_slot*>(object);
+        const auto call = [&]() -> decltype(auto) {
+            if constexpr (takes_lock<Body>)
+                return self.body(held);
+            else
+                return self.body();
+        };
+        using returned = typename body_return<Body>::type;
+        if constexpr (unwrap_awaitable<returned>::awaited && std::is_void_v<result_type>)
+            co_await call();
+        else if constexpr (unwrap_awaitable<returned>::awaited)
+            self.result.emplace(co_await call());
+        else if constexpr (std::is_void_v<result_type>)
+            call();
+        else
+            self.result.emplace(call());
+        co_return;
+    }
+
+    result_type take()
+    {
+        if constexpr (!std::is_void_v<result_type>)
+            return std::move(*result);
+    }
+};
+
+template <class Body>
+asio::awaitable<body_result_t<Body>> with_lock(
+    std::shared_ptr<core> core, std::string key, acquire_options options, Body body)
+{
+    body_slot<Body> slot{std::move(body), std::nullopt};
+    co_await run_with_lock(
+        std::move(core), std::move(key), std::move(options), body_ref{&slot, &body_slot<Body>::run});
+    co_return slot.take();
+}
+
+/// The slot of an `async_with_lock`, shared between its coroutine and its completion.
+template <class Body>
+asio::awaitable<void> with_shared_body(
+    std::shared_ptr<core> core, std::string key, acquire_options options, std::shared_ptr<body_slot<Body>> slot)
+{
+    co_await run_with_lock(
+        std::move(core), std::move(key), std::move(options), body_ref{slot.get(), &body_slot<Body>::run});
+}
+
+/// Ends an `async_with_lock` whose body has a result. Its associated characteristics are those of the caller's handler.
+template <class Handler, class Body>
+struct body_completion
+{
+    Handler handler;
+    std::shared_ptr<body_slot<Body>> slot;
+
+    void operator()(std::exception_ptr failure)
+    {
+        body_result_t<Body> result = slot->result ? std::move(*slot->result) : body_result_t<Body>{};
+        slot.reset();
+        std::move(handler)(std::move(failure), std::move(result));
+    }
+};
+
+template <class Body>
+struct with_lock_initiation
+{
+    using executor_type = asio::any_io_executor;
+    std::shared_ptr<core> core_;
+    executor_type executor;
+    std::string key;
+    acquire_options options;
+    Body body;
+
+    [[nodiscard]] executor_type get_executor() const noexcept { return executor; }
+
+    template <class Handler>
+    void operator()(Handler&& handler)
+    {
+        auto slot = std::make_shared<body_slot<Body>>(body_slot<Body>{std::move(body), std::nullopt});
+        auto verb = with_shared_body<Body>(std::move(core_), std::move(key), std::move(options), slot);
+        if constexpr (std::is_void_v<body_result_t<Body>>) {
+            run_with_lock_front(executor, std::move(verb), std::forward<Handler>(handler));
+        } else {
+            run_with_lock_front(executor, std::move(verb),
+                body_completion<std::decay_t<Handler>, Body>{std::forward<Handler>(handler), std::move(slot)});
+        }
+    }
+};
+
+template <class Body, class CompletionToken>
+auto async_with_lock(std::shared_ptr<core> core, asio::any_io_executor executor, std::string key,
+    acquire_options options, Body body, CompletionToken& completion_token)
+{
+    return asio::async_initiate<CompletionToken, body_signature_t<Body>>(
+        with_lock_initiation<Body>{
+            std::move(core), std::move(executor), std::move(key), std::move(options), std::move(body)},
+        completion_token);
+}
+
+} // namespace colock::detail
+
+template <template <class, class> class Associator, class Handler, class Body, class DefaultCandidate>
+struct boost::asio::associator<Associator, colock::detail::body_completion<Handler, Body>, DefaultCandidate>
+    : Associator<Handler, DefaultCandidate>
+{
+    static typename Associator<Handler, DefaultCandidate>::type get(
+        const colock::detail::body_completion<Handler, Body>& completion) noexcept
+    {
+        return Associator<Handler, DefaultCandidate>::get(completion.handler);
+    }
+    static auto get(const colock::detail::body_completion<Handler, Body>& completion,
+        const DefaultCandidate& candidate) noexcept
+    {
+        return Associator<Handler, DefaultCandidate>::get(completion.handler, candidate);
+    }
+};

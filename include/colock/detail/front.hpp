@@ -1,0 +1,65 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/error.hpp>
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <exception>
+#include <utility>
+
+namespace colock {
+namespace asio = boost::asio;
+}
+
+namespace colock::detail {
+
+/// void(error_code, T), or void(error_code).
+template <class T>
+struct verb_signature
+{
+    using type = void(error_code, T);
+};
+template <>
+struct verb_signature<void>
+{
+    using type = void(error_code);
+};
+template <class T>
+using verb_signature_t = typename verb_signature<T>::type;
+template <class T>
+using verb_handler = asio::any_completion_handler<verb_signature_t<T>>;
+
+/// Runs `verb` on a strand of `executor`, accepting every cancellation type, and hands its result to `handler` on that
+/// handler's own executor. Defined and instantiated in src/core/front.cpp for the result types of the library's verbs.
+template <class T>
+void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler);
+
+template <class T, class Verb>
+struct verb_initiation
+{
+    using executor_type = asio::any_io_executor;
+    executor_type executor;
+    Verb verb;
+
+    [[nodiscard]] executor_type get_executor() const noexcept { return executor; }
+
+    template <class Handler>
+    void operator()(Handler&& handler)
+    {
+        run_verb<T>(executor, verb(), verb_handler<T>(std::forward<Handler>(handler)));
+    }
+};
+
+/// The `async_` front of a verb: `verb` is a function object that returns the verb's awaitable.
+template <class T, class Verb, class CompletionToken>
+auto async_verb(asio::any_io_executor executor, Verb verb, CompletionToken&& completion_token)
+{
+    return asio::async_initiate<CompletionToken, verb_signature_t<T>>(
+        verb_initiation<T, Verb>{std::move(executor), std::move(verb)}, completion_token);
+}
+
+} // namespace colock::detail

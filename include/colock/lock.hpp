@@ -1,0 +1,129 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/claim.hpp>
+#include <colock/detail/front.hpp>
+#include <colock/options.hpp>
+#include <colock/status.hpp>
+#include <colock/token.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/deferred.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace colock {
+
+namespace detail {
+class record;
+}
+
+/// A lock that is held: move-only, released when it dies.
+///
+/// The destructor never throws and never blocks: it starts the release in the background and returns; a failure is
+/// settled there, and the ttl bounds what a lost connection can leave behind. A moved-from or default-constructed lock
+/// is empty: its accessors return nothing of interest, `release()` does nothing, and its other verbs throw
+/// validation_error with `errc::invalid_options`.
+///
+/// The verbs return awaitables that resume on the caller's executor. They honour the cancellation types that the
+/// caller's coroutine lets through (under plain `co_spawn`: terminal), with the same effect for each type: the call ends
+/// with `operation_aborted`, the request that is under way goes on in the background.
+///
+/// Thread safety: distinct objects: safe. Shared objects: all but moving, assigning and destroying is safe.
+class lock
+{
+public:
+    lock() noexcept = default;
+    lock(lock&& other) noexcept = default;
+    lock& operator=(lock&& other) noexcept;
+    ~lock();
+
+    [[nodiscard]] const std::string& key() const noexcept;
+    [[nodiscard]] colock::token token() const noexcept;
+    /// The fencing token: grows with every grant of this key. Hand it to the resource, which refuses lower ones.
+    /// 0 where the backend has none.
+    [[nodiscard]] std::uint64_t fence() const noexcept;
+    [[nodiscard]] lock_mode mode() const noexcept;
+    /// 0: until released.
+    [[nodiscard]] std::chrono::milliseconds ttl() const noexcept;
+    /// The local deadline, already on the safe side of the backend's. `time_point::max()` for a lock without ttl.
+    [[nodiscard]] lease_clock::time_point expires_at() const noexcept;
+    /// Local and free: not released, not known to be lost, deadline not passed. No lock service can promise more to a
+    /// process that may be paused right after it asked: that is what the fence is for.
+    [[nodiscard]] bool held() const noexcept;
+    /// Not empty. Says nothing about whether it is held.
+    [[nodiscard]] explicit operator bool() const noexcept { return record_ != nullptr; }
+
+    /// Asks the backend whether this lock still stands. False without I/O after it was released or lost locally.
+    /// \throws error `unavailable`, `outcome_unknown`: no answer within the operation timeout.
+    [[nodiscard]] asio::awaitable<bool> is_locked() const;
+
+    /// Sets the remaining time to `ttl`, counted from now; may shorten. The local deadline is lowered before the request
+    /// is sent and raised when it is answered. Waits for a renewal that is under way.
+    /// \throws validation_error `invalid_ttl`: out of range, 0, or the lock has no ttl.
+    /// \throws extend_error `not_held`: released, expired or taken; `unavailable`, `outcome_unknown`: not answered in
+    /// time, the lock is held until the lower of both deadlines.
+    [[nodiscard]] asio::awaitable<void> extend(std::chrono::milliseconds ttl);
+
+    /// Gives the lock back; `held()` is false from the call on. Idempotent. Ends when the backend has answered or after
+    /// the operation timeout; what was not answered is settled in the background.
+    /// \throws release_error only with on_failure::raise: `not_held` for a lock that had expired or was taken,
+    /// `unavailable`, `outcome_unknown`. A second release raises nothing.
+    [[nodiscard]] asio::awaitable<void> release(on_failure report = on_failure::quiet);
+
+    /// Completes when the lease has ended, with the reason; at once if it has ended already. May be awaited by any
+    /// number of coroutines. The loss is found by a local timer, even while the backend cannot be reached.
+    [[nodiscard]] asio::awaitable<lost_reason> lost() const;
+
+    /// `void(error_code, bool)`
+    template <asio::completion_token_for<void(error_code, bool)> CompletionToken = asio::deferred_t>
+    auto async_is_locked(CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_verb<bool>(
+            executor(), [record = record_] { return is_locked_verb(record); }, completion_token);
+    }
+    /// `void(error_code)`
+    template <asio::completion_token_for<void(error_code)> CompletionToken = asio::deferred_t>
+    auto async_extend(std::chrono::milliseconds ttl, CompletionToken&& completion_token = CompletionToken())
+    {
+        return detail::async_verb<void>(
+            executor(), [record = record_, ttl] { return extend_verb(record, ttl); }, completion_token);
+    }
+    /// `void(error_code)`
+    template <asio::completion_token_for<void(error_code)> CompletionToken = asio::deferred_t>
+    auto async_release(on_failure report, CompletionToken&& completion_token = CompletionToken())
+    {
+        return detail::async_verb<void>(
+            executor(), [record = record_, report] { return release_verb(record, report); }, completion_token);
+    }
+    template <asio::completion_token_for<void(error_code)> CompletionToken = asio::deferred_t>
+    auto async_release(CompletionToken&& completion_token = CompletionToken())
+    {
+        return async_release(on_failure::quiet, std::forward<CompletionToken>(completion_token));
+    }
+    /// `void(error_code, lost_reason)`
+    template <asio::completion_token_for<void(error_code, lost_reason)> CompletionToken = asio::deferred_t>
+    auto async_lost(CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_verb<lost_reason>(
+            executor(), [record = record_] { return lost_verb(record); }, completion_token);
+    }
+
+private:
+    friend class detail::record;
+    explicit lock(claim_ptr record) noexcept : record_(std::move(record)) {}
+
+    [[nodiscard]] asio::any_io_executor executor() const;
+    static asio::awaitable<bool> is_locked_verb(claim_ptr record);
+    static asio::awaitable<void> extend_verb(claim_ptr record, std::chrono::milliseconds ttl);
+    static asio::awaitable<void> release_verb(claim_ptr record, on_failure report);
+    static asio::awaitable<lost_reason> lost_verb(claim_ptr record);
+
+    /// Always a detail::record.
+    claim_ptr record_;
+};
+
+} // namespace colock

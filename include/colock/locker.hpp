@@ -1,0 +1,266 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/adapter.hpp>
+#include <colock/detail/body.hpp>
+#include <colock/detail/front.hpp>
+#include <colock/lock.hpp>
+#include <colock/lock_group.hpp>
+#include <colock/options.hpp>
+#include <colock/stats.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/deferred.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock {
+
+/// Makes locks on one backend. A cheap, copyable handle to shared state.
+///
+/// When the last copy goes, waiters end with `errc::shutting_down`; locks that are held stay valid.
+///
+/// Two families, one rule: a plain verb returns `asio::awaitable<T>` and throws; with `async_` in front it takes a
+/// completion token, completes with `void(error_code, T)` and runs on a strand of `get_executor()`.
+///
+/// Cancellation of an acquire, the same for all three types: it completes promptly with `operation_aborted` and does not
+/// wait for the backend. If the lock was not granted yet, nothing is held afterwards; what is under way is settled in
+/// the background. If it is granted in the same instant, either the caller gets it or it is released. A plain verb
+/// honours the types that its coroutine lets through, which under `co_spawn` is terminal; an `async_` front honours all.
+/// A coroutine that is cancelled must run on a strand or in a one-thread context (Asio's own rule).
+///
+/// Errors common to all verbs that acquire:
+/// - validation_error: `invalid_key` (empty, over 512 bytes, or with a NUL), `invalid_ttl`, `invalid_retry`,
+///   `invalid_options` (max_holders with exclusive mode, over-long owner data), `unsupported`; nothing was sent.
+/// - retry_error `retry_exhausted`: the policy ended while the lock was busy.
+/// - create_error: the backend's error. `unavailable` and `outcome_unknown` are failed attempts under the policy, and
+///   thrown when it ends on one; all others (`access_denied`, `misconfigured_backend`) are thrown at once;
+///   `shutting_down`.
+///
+/// Thread safety: distinct objects: safe. Shared objects: all but assigning and destroying is safe.
+class locker
+{
+public:
+    /// \throws validation_error if the adapter is null or the options contradict each other or the backend.
+    explicit locker(std::shared_ptr<adapter> backend, locker_options options = {});
+
+    /// The adapter's executor.
+    [[nodiscard]] asio::any_io_executor get_executor() const;
+
+    /// Waits for the lock, in arrival order among the callers of this locker.
+    [[nodiscard]] asio::awaitable<lock> acquire(std::string key, acquire_options options = {}) const;
+    /// Makes one attempt and never waits; empty if the lock is busy or others of this locker wait for it. The retry
+    /// policy is ignored.
+    [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::string key, acquire_options options = {}) const;
+    /// All or none, acquired in one canonical order (sorted, duplicates removed), so that callers cannot deadlock. On a
+    /// busy key everything is given back, that key is waited for while nothing is held, and it starts again, under one
+    /// retry policy for the whole. Every lease is checked again at the end.
+    /// \throws validation_error `invalid_options` for an empty list; see acquire_global().
+    [[nodiscard]] asio::awaitable<lock_group> acquire_all(
+        std::vector<std::string> keys, acquire_options options = {}) const;
+    /// The one lock without a key of its own: the key `global_key`. It does not exclude other keys.
+    [[nodiscard]] asio::awaitable<lock_group> acquire_global(acquire_options options = {}) const;
+    static constexpr const char* global_key = "colock.global";
+
+    /// Runs `body` under the lock and returns what it returns. The body takes `lock&` or nothing, and returns an
+    /// `asio::awaitable` or a plain value (movable, no reference); it runs on a strand of the caller's executor.
+    ///
+    /// The lease is renewed while it runs. It is cancelled (all types) a `stop_margin` before the lease can end, or as
+    /// soon as the loss is known. A value returned before the deadline stands. The caller's cancellation is forwarded to
+    /// the body; a value that it returns all the same stands. Returns only when the body has ended; the lock is
+    /// released then, whether or not the body moved the handle away.
+    /// \throws lost_error `lost`: the lease was lost before the body ended; the body's exception, if any, is nested.
+    /// \throws whatever the body throws, unchanged, if the lease stood.
+    template <class Body>
+        requires detail::lock_body<Body>
+    [[nodiscard]] asio::awaitable<detail::body_result_t<Body>> with_lock(
+        std::string key, acquire_options options, Body body) const
+    {
+        return detail::with_lock<Body>(core(), std::move(key), std::move(options), std::move(body));
+    }
+    template <class Body>
+        requires detail::lock_body<Body>
+    [[nodiscard]] asio::awaitable<detail::body_result_t<Body>> with_lock(std::string key, Body body) const
+    {
+        return detail::with_lock<Body>(core(), std::move(key), {}, std::move(body));
+    }
+
+    /// Whether anybody holds the key now; waiters do not count.
+    [[nodiscard]] asio::awaitable<bool> is_locked(std::string key) const;
+    /// Locks of all processes that match, in no particular order.
+    [[nodiscard]] asio::awaitable<std::vector<lock_status>> list(filter which = {}) const;
+    /// Sweeps expired locks out of the backend, at most `limit` (0: all), and returns them; never a live one or one
+    /// without ttl.
+    [[nodiscard]] asio::awaitable<std::vector<lock_status>> purge(std::size_t limit = 0) const;
+    /// The administrator's release: removes all holders of a key and returns what they were. Handles of this locker
+    /// hear `lost` (broken) at once, others at their next renewal.
+    [[nodiscard]] asio::awaitable<std::vector<lock_status>> break_lock(std::string key) const;
+
+    /// The locks that this locker holds now, oldest first.
+    [[nodiscard]] std::vector<held_lock> held_locks() const;
+    [[nodiscard]] locker_stats stats() const;
+
+    /// Ends the locker's work: no new acquire, waiters end with `errc::shutting_down`, bodies are cancelled, handles
+    /// hear `lost` (shutting_down), all that is held is released. Ends when everything is settled or after `deadline`.
+    /// A body that still runs then is not released but left to its ttl, and reported. Idempotent.
+    [[nodiscard]] asio::awaitable<shutdown_report> shutdown(
+        std::chrono::milliseconds deadline = std::chrono::seconds(5)) const;
+
+    /// `void(error_code, lock)`
+    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = asio::deferred_t>
+    auto async_acquire(
+        std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_verb<lock>(
+            get_executor(),
+            [core = core(), key = std::move(key), options = std::move(options)]() mutable {
+                return acquire_verb(std::move(core), std::move(key), std::move(options));
+            },
+            completion_token);
+    }
+    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = asio::deferred_t>
+    auto async_acquire(std::string key, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_acquire(std::move(key), acquire_options{}, std::forward<CompletionToken>(completion_token));
+    }
+
+    /// `void(error_code, std::optional<lock>)`
+    template <asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = asio::deferred_t>
+    auto async_try_acquire(
+        std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_verb<std::optional<lock>>(
+            get_executor(),
+            [core = core(), key = std::move(key), options = std::move(options)]() mutable {
+                return try_acquire_verb(std::move(core), std::move(key), std::move(options));
+            },
+            completion_token);
+    }
+    template <asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = asio::deferred_t>
+    auto async_try_acquire(std::string key, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_try_acquire(std::move(key), acquire_options{}, std::forward<CompletionToken>(completion_token));
+    }
+
+    /// `void(error_code, lock_group)`
+    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
+    auto async_acquire_all(std::vector<std::string> keys, acquire_options options,
+        CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_verb<lock_group>(
+            get_executor(),
+            [core = core(), keys = std::move(keys), options = std::move(options)]() mutable {
+                return acquire_all_verb(std::move(core), std::move(keys), std::move(options));
+            },
+            completion_token);
+    }
+    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
+    auto async_acquire_all(
+        std::vector<std::string> keys, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_acquire_all(std::move(keys), acquire_options{}, std::forward<CompletionToken>(completion_token));
+    }
+
+    /// `void(error_code, lock_group)`
+    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
+    auto async_acquire_global(
+        acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_acquire_all({std::string(global_key)}, std::move(options),
+            std::forward<CompletionToken>(completion_token));
+    }
+    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
+    auto async_acquire_global(CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_acquire_global(acquire_options{}, std::forward<CompletionToken>(completion_token));
+    }
+
+    /// `void(std::exception_ptr)`, or `void(std::exception_ptr, T)` for a body that returns a T, which must then be
+    /// default-constructible. A body's own exception comes out unchanged.
+    template <class Body, class CompletionToken = asio::deferred_t>
+        requires detail::lock_body<Body> &&
+                 asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
+    auto async_with_lock(std::string key, acquire_options options, Body body,
+        CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_with_lock<Body>(
+            core(), get_executor(), std::move(key), std::move(options), std::move(body), completion_token);
+    }
+    template <class Body, class CompletionToken = asio::deferred_t>
+        requires detail::lock_body<Body> &&
+                 asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
+    auto async_with_lock(
+        std::string key, Body body, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_with_lock(std::move(key), acquire_options{}, std::move(body),
+            std::forward<CompletionToken>(completion_token));
+    }
+
+    /// `void(error_code, bool)`
+    template <asio::completion_token_for<void(error_code, bool)> CompletionToken = asio::deferred_t>
+    auto async_is_locked(std::string key, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_verb<bool>(
+            get_executor(), [self = core(), key = std::move(key)]() mutable { return is_locked_verb(self, key); },
+            completion_token);
+    }
+    /// `void(error_code, std::vector<lock_status>)`
+    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken =
+                  asio::deferred_t>
+    auto async_list(filter which, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_verb<std::vector<lock_status>>(
+            get_executor(), [self = core(), which = std::move(which)] { return list_verb(self, which); },
+            completion_token);
+    }
+    /// `void(error_code, std::vector<lock_status>)`
+    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken =
+                  asio::deferred_t>
+    auto async_purge(std::size_t limit, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_verb<std::vector<lock_status>>(
+            get_executor(), [self = core(), limit] { return purge_verb(self, limit); }, completion_token);
+    }
+    /// `void(error_code, std::vector<lock_status>)`
+    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken =
+                  asio::deferred_t>
+    auto async_break_lock(std::string key, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_verb<std::vector<lock_status>>(
+            get_executor(), [self = core(), key = std::move(key)] { return break_verb(self, key); },
+            completion_token);
+    }
+    /// `void(error_code, shutdown_report)`
+    template <asio::completion_token_for<void(error_code, shutdown_report)> CompletionToken = asio::deferred_t>
+    auto async_shutdown(
+        std::chrono::milliseconds deadline, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_verb<shutdown_report>(
+            get_executor(), [self = core(), deadline] { return shutdown_verb(self, deadline); }, completion_token);
+    }
+
+private:
+    using core_ptr = std::shared_ptr<detail::core>;
+    struct handle;
+
+    [[nodiscard]] const core_ptr& core() const noexcept;
+    static asio::awaitable<lock> acquire_verb(core_ptr core, std::string key, acquire_options options);
+    static asio::awaitable<std::optional<lock>> try_acquire_verb(
+        core_ptr core, std::string key, acquire_options options);
+    static asio::awaitable<lock_group> acquire_all_verb(
+        core_ptr core, std::vector<std::string> keys, acquire_options options);
+    static asio::awaitable<bool> is_locked_verb(core_ptr core, std::string key);
+    static asio::awaitable<std::vector<lock_status>> list_verb(core_ptr core, filter which);
+    static asio::awaitable<std::vector<lock_status>> purge_verb(core_ptr core, std::size_t limit);
+    static asio::awaitable<std::vector<lock_status>> break_verb(core_ptr core, std::string key);
+    static asio::awaitable<shutdown_report> shutdown_verb(core_ptr core, std::chrono::milliseconds deadline);
+
+    /// Shared by the copies; its end is the locker's end.
+    std::shared_ptr<handle> handle_;
+};
+
+} // namespace colock

@@ -1,0 +1,65 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/error.hpp>
+#include <colock/status.hpp>
+
+#include <chrono>
+#include <string_view>
+
+namespace colock {
+
+/// Told what happens to locks and to connections. Derive from it and override what is of interest.
+///
+/// Calls are made inline, from whatever thread the event happens on, never while a mutex of colock is held. An
+/// implementation must be thread-safe and quick, must not throw (it is noexcept), and must not block. Strings are valid
+/// only during the call; they never hold a token or a credential.
+class observer
+{
+public:
+    virtual ~observer() = default;
+
+    /// The backend is usable: its first connection stands.
+    virtual void ready(std::string_view backend) noexcept { static_cast<void>(backend); }
+    /// The connection was lost; operations wait or fail until `reconnected`.
+    virtual void suspended(std::string_view backend, const error_code& why) noexcept
+    {
+        static_cast<void>(backend), static_cast<void>(why);
+    }
+    virtual void reconnected(std::string_view backend) noexcept { static_cast<void>(backend); }
+    /// Something that an operator should know, said once per cause.
+    virtual void warning(std::string_view backend, std::string_view message) noexcept
+    {
+        static_cast<void>(backend), static_cast<void>(message);
+    }
+
+    /// An acquire found the lock busy, or others waiting before it, and begins to wait.
+    virtual void waiting(std::string_view key) noexcept { static_cast<void>(key); }
+    /// `waited` is the time from the call to the grant.
+    virtual void granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept
+    {
+        static_cast<void>(key), static_cast<void>(fence), static_cast<void>(waited);
+    }
+    virtual void renewed(std::string_view key, std::chrono::nanoseconds valid_for) noexcept
+    {
+        static_cast<void>(key), static_cast<void>(valid_for);
+    }
+    /// A held lock could not be renewed, or its backend lost contact; it may be lost soon.
+    virtual void at_risk(std::string_view key, const error_code& why) noexcept
+    {
+        static_cast<void>(key), static_cast<void>(why);
+    }
+    virtual void lost(std::string_view key, lost_reason reason) noexcept
+    {
+        static_cast<void>(key), static_cast<void>(reason);
+    }
+    virtual void released(std::string_view key) noexcept { static_cast<void>(key); }
+    /// An acquisition whose caller had left, or whose outcome was unknown, holds nothing any more. `proven` is false
+    /// where the backend could not prove that; then its ttl has passed.
+    virtual void settled(std::string_view key, bool proven) noexcept
+    {
+        static_cast<void>(key), static_cast<void>(proven);
+    }
+};
+
+} // namespace colock

@@ -1,0 +1,86 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/error.hpp>
+#include <colock/status.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace colock {
+
+/// Counters of a locker since it was made, and how much there is now.
+struct locker_stats
+{
+    /// Creates that were sent or tried.
+    std::uint64_t attempts = 0;
+    std::uint64_t grants = 0;
+    /// Attempts that found somebody else.
+    std::uint64_t busy = 0;
+    /// Attempts after the first of their acquire, being woken not counted.
+    std::uint64_t retries = 0;
+    /// Acquires that had to wait, and for how long in sum and at most.
+    std::uint64_t waits = 0;
+    std::chrono::nanoseconds waited_total{0};
+    std::chrono::nanoseconds waited_longest{0};
+    std::uint64_t renewals = 0;
+    /// Renewals that failed and will be tried again.
+    std::uint64_t renewal_errors = 0;
+    /// By lost_reason; `released` is not a loss and stays 0.
+    std::array<std::uint64_t, 6> losses{};
+    std::uint64_t releases = 0;
+    /// Acquisitions cleaned up in the background.
+    std::uint64_t settled = 0;
+    /// Of these, those of which no backend could prove that nothing is held; their ttl has passed since.
+    std::uint64_t unproven = 0;
+    std::uint64_t reconnects = 0;
+
+    /// Now.
+    std::uint64_t held = 0;
+    std::uint64_t waiting = 0;
+    std::uint64_t settling = 0;
+
+    [[nodiscard]] std::uint64_t lost(lost_reason reason) const noexcept
+    {
+        return losses[static_cast<std::size_t>(reason)];
+    }
+};
+
+/// A lock that a locker holds now.
+struct held_lock
+{
+    std::string key{};
+    std::string group{};
+    lock_mode mode = lock_mode::exclusive;
+    std::uint64_t fence = 0;
+    std::chrono::milliseconds ttl{0};
+    /// Until the local deadline; absent for a lock without ttl.
+    std::optional<std::chrono::nanoseconds> valid_for{};
+};
+
+/// What one member of a group answered.
+struct lock_report
+{
+    std::string key{};
+    /// Empty if it went well, else why not.
+    error_code status{};
+};
+
+/// What `shutdown` could not bring to an end before its deadline.
+struct shutdown_report
+{
+    /// Keys of locks whose bodies still ran; they are left to their ttl.
+    std::vector<std::string> still_running{};
+    /// Keys whose release or clean-up has not been answered; they are free after their ttl at the latest.
+    std::vector<std::string> unsettled{};
+    /// Clean-ups that ended without proof, over the locker's life.
+    std::uint64_t unproven = 0;
+
+    [[nodiscard]] bool clean() const noexcept { return still_running.empty() && unsettled.empty(); }
+};
+
+} // namespace colock
