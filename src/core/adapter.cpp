@@ -1,0 +1,269 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/adapter.hpp>
+
+#include <colock/observer.hpp>
+
+#include "core/context_service.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/append.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+namespace colock {
+
+failure_ptr make_failure(errc code, std::string detail, error_code cause)
+{
+    return std::make_shared<const failure>(failure{code, cause, std::move(detail)});
+}
+
+struct adapter::listeners
+{
+    std::mutex mutex;
+    std::vector<std::weak_ptr<observer>> known;
+    std::atomic<std::uint64_t> reconnects{0};
+};
+
+adapter::adapter(asio::any_io_executor executor)
+    : executor_(detail::executor_cell::make(std::move(executor))), listeners_(std::make_unique<listeners>())
+{
+}
+
+adapter::~adapter() = default;
+
+asio::any_io_executor adapter::executor() const
+{
+    return executor_->get();
+}
+
+void adapter::start_wait(claim_ptr, lease_clock::time_point, completion<woken>) {}
+
+void adapter::cancel_wait(claim&) noexcept {}
+
+namespace {
+
+/// The default hand-over: a release, then a create, each with its own outcome.
+void release_then_create(adapter& backend, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+{
+    const auto self = backend.shared_from_this();
+    const auto created = [self](claim_ptr claim, completion<hand_over_outcome> end, release_outcome released) {
+        self->start_create(std::move(claim),
+            [end = std::move(end), released = std::move(released)](create_outcome outcome) mutable {
+                end({std::move(released), std::move(outcome)});
+            });
+    };
+    const bool tainted = held->tainted();
+    auto released = [created, next = std::move(next), done = std::move(done)](release_outcome outcome) mutable {
+        created(std::move(next), std::move(done), std::move(outcome));
+    };
+    if (tainted)
+        backend.start_abandon(std::move(held), std::move(released));
+    else
+        backend.start_release(std::move(held), std::move(released));
+}
+
+} // namespace
+
+void adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+{
+    release_then_create(*this, std::move(held), std::move(next), std::move(done));
+}
+
+namespace {
+
+list_outcome cannot_list(std::string_view backend)
+{
+    return {{}, make_failure(errc::unsupported, std::string(backend) + " cannot list its locks")};
+}
+
+} // namespace
+
+void adapter::start_inspect(std::string, completion<list_outcome> done)
+{
+    done(cannot_list(name()));
+}
+
+void adapter::start_break(std::string, completion<list_outcome> done)
+{
+    done(cannot_list(name()));
+}
+
+void adapter::start_list(filter, completion<list_outcome> done)
+{
+    done(cannot_list(name()));
+}
+
+void adapter::start_purge(std::size_t, completion<list_outcome> done)
+{
+    done(cannot_list(name()));
+}
+
+void adapter::start_close(lease_clock::duration, completion<closed> done)
+{
+    done(closed{});
+}
+
+void adapter::attach(const std::shared_ptr<observer>& listener)
+{
+    const std::lock_guard guard(listeners_->mutex);
+    std::erase_if(listeners_->known, [](const auto& known) { return known.expired(); });
+    listeners_->known.push_back(listener);
+}
+
+std::uint64_t adapter::reconnects() const noexcept
+{
+    return listeners_->reconnects.load(std::memory_order_relaxed);
+}
+
+template <class Event>
+void adapter::notify(Event event) noexcept
+{
+    std::vector<std::shared_ptr<observer>> told;
+    {
+        const std::lock_guard guard(listeners_->mutex);
+        for (const auto& known : listeners_->known) {
+            auto listener = known.lock();
+            if (listener && std::find(told.begin(), told.end(), listener) == told.end())
+                told.push_back(std::move(listener));
+        }
+    }
+    for (const auto& listener : told)
+        event(*listener);
+}
+
+void adapter::notify_ready() noexcept
+{
+    notify([this](observer& listener) { listener.ready(name()); });
+}
+
+void adapter::notify_suspended(const error_code& why) noexcept
+{
+    notify([&](observer& listener) { listener.suspended(name(), why); });
+}
+
+void adapter::notify_reconnected() noexcept
+{
+    listeners_->reconnects.fetch_add(1, std::memory_order_relaxed);
+    notify([this](observer& listener) { listener.reconnected(name()); });
+}
+
+void adapter::notify_warning(std::string_view message) noexcept
+{
+    notify([&](observer& listener) { listener.warning(name(), message); });
+}
+
+namespace {
+
+/// Awaits an operation that `start` starts with a completion; resumes on the caller's executor, never inline.
+template <class Outcome, class Start>
+asio::awaitable<Outcome> await_completion(Start start)
+{
+    co_return co_await asio::async_initiate<const asio::deferred_t, void(Outcome)>(
+        [](auto handler, Start begin) {
+            asio::any_io_executor executor = asio::get_associated_executor(handler);
+            auto work = asio::prefer(executor, asio::execution::outstanding_work.tracked);
+            begin(completion<Outcome>([waiting = asio::any_completion_handler<void(Outcome)>(std::move(handler)),
+                                          work = std::move(work)](Outcome outcome) mutable {
+                asio::post(work, asio::append(std::move(waiting), std::move(outcome)));
+            }));
+        },
+        asio::deferred, std::move(start));
+}
+
+} // namespace
+
+asio::awaitable<create_outcome> adapter::create(claim_ptr claim)
+{
+    return await_completion<create_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
+        self->start_create(std::move(claim), std::move(done));
+    });
+}
+
+asio::awaitable<release_outcome> adapter::release(claim_ptr claim)
+{
+    return await_completion<release_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
+        self->start_release(std::move(claim), std::move(done));
+    });
+}
+
+asio::awaitable<release_outcome> adapter::abandon(claim_ptr claim)
+{
+    return await_completion<release_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
+        self->start_abandon(std::move(claim), std::move(done));
+    });
+}
+
+asio::awaitable<extend_outcome> adapter::extend(claim_ptr claim, std::chrono::milliseconds ttl)
+{
+    return await_completion<extend_outcome>(
+        [self = shared_from_this(), claim = std::move(claim), ttl](auto done) mutable {
+            self->start_extend(std::move(claim), ttl, std::move(done));
+        });
+}
+
+asio::awaitable<valid_outcome> adapter::is_valid(claim_ptr claim)
+{
+    return await_completion<valid_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
+        self->start_is_valid(std::move(claim), std::move(done));
+    });
+}
+
+asio::awaitable<woken> adapter::wait(claim_ptr claim, lease_clock::time_point until)
+{
+    return await_completion<woken>([self = shared_from_this(), claim = std::move(claim), until](auto done) mutable {
+        self->start_wait(std::move(claim), until, std::move(done));
+    });
+}
+
+asio::awaitable<hand_over_outcome> adapter::hand_over(claim_ptr held, claim_ptr next)
+{
+    return await_completion<hand_over_outcome>(
+        [self = shared_from_this(), held = std::move(held), next = std::move(next)](auto done) mutable {
+            self->start_hand_over(std::move(held), std::move(next), std::move(done));
+        });
+}
+
+asio::awaitable<list_outcome> adapter::inspect(std::string key)
+{
+    return await_completion<list_outcome>([self = shared_from_this(), key = std::move(key)](auto done) mutable {
+        self->start_inspect(std::move(key), std::move(done));
+    });
+}
+
+asio::awaitable<list_outcome> adapter::break_key(std::string key)
+{
+    return await_completion<list_outcome>([self = shared_from_this(), key = std::move(key)](auto done) mutable {
+        self->start_break(std::move(key), std::move(done));
+    });
+}
+
+asio::awaitable<list_outcome> adapter::list(filter which)
+{
+    return await_completion<list_outcome>([self = shared_from_this(), which = std::move(which)](auto done) mutable {
+        self->start_list(std::move(which), std::move(done));
+    });
+}
+
+asio::awaitable<list_outcome> adapter::purge(std::size_t limit)
+{
+    return await_completion<list_outcome>([self = shared_from_this(), limit](auto done) mutable {
+        self->start_purge(limit, std::move(done));
+    });
+}
+
+asio::awaitable<closed> adapter::close(lease_clock::duration deadline)
+{
+    return await_completion<closed>([self = shared_from_this(), deadline](auto done) mutable {
+        self->start_close(deadline, std::move(done));
+    });
+}
+
+} // namespace colock

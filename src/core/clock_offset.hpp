@@ -1,0 +1,13 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/clock.hpp>
+
+#include <atomic>
+
+namespace colock::detail {
+
+/// Added to every reading of lease_clock. Zero, except in tests, where it is the virtual clock.
+extern std::atomic<lease_clock::rep> clock_offset;
+
+} // namespace colock::detail

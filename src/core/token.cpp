@@ -1,0 +1,88 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/token.hpp>
+
+#include <boost/system/system_error.hpp>
+
+#include <pthread.h>
+#include <sys/random.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+namespace colock {
+
+namespace {
+
+/// Counts forks, so that a child never hands out random bytes that its parent has buffered.
+std::atomic<unsigned> fork_generation{1};
+
+const bool fork_is_watched = [] {
+    ::pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
+    return true;
+}();
+
+class random_block
+{
+public:
+    token::bytes_type take()
+    {
+        const unsigned generation = fork_generation.load(std::memory_order_relaxed);
+        if (generation_ != generation || used_ == sizeof(bytes_))
+            refill(generation);
+        token::bytes_type result;
+        std::memcpy(result.data(), bytes_ + used_, result.size());
+        // What was handed out is a secret of its holder alone.
+        std::memset(bytes_ + used_, 0, result.size());
+        used_ += result.size();
+        return result;
+    }
+
+private:
+    void refill(unsigned generation)
+    {
+        std::size_t filled = 0;
+        while (filled < sizeof(bytes_)) {
+            const ::ssize_t got = ::getrandom(bytes_ + filled, sizeof(bytes_) - filled, 0);
+            if (got < 0 && errno == EINTR)
+                continue;
+            if (got < 0)
+                throw boost::system::system_error(errno, boost::system::system_category(), "getrandom");
+            filled += static_cast<std::size_t>(got);
+        }
+        generation_ = generation;
+        used_ = 0;
+    }
+
+    static constexpr std::size_t tokens = 64;
+    unsigned char bytes_[tokens * token::size];
+    std::size_t used_ = sizeof(bytes_);
+    unsigned generation_ = 0;
+};
+
+} // namespace
+
+token token::generate()
+{
+    static_cast<void>(fork_is_watched);
+    thread_local random_block block;
+    return token(block.take());
+}
+
+void token::hex_to(char* out) const noexcept
+{
+    constexpr char digits[] = "0123456789abcdef";
+    for (const unsigned char byte : bytes_) {
+        *out++ = digits[byte >> 4];
+        *out++ = digits[byte & 15];
+    }
+}
+
+std::string token::hex() const
+{
+    std::string text(2 * size, '\0');
+    hex_to(text.data());
+    return text;
+}
+
+} // namespace colock
