@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Builds into build/PRESET.
+#
+#   scripts/build.sh [release|debug|asan|tsan] [TARGET]...     (debug and everything, if nothing is named)
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+preset=${1:-debug}
+case $preset in
+release | debug) scripts/setup.sh build ;;
+asan | tsan) scripts/setup.sh sanitizers ;;
+*)
+    echo "build: error: unknown preset '$preset'; known: release, debug, asan, tsan" >&2
+    exit 1
+    ;;
+esac
+. scripts/environment.sh
+
+# A configuration that failed has kept its mistakes, the compiler among them.
+fresh=()
+[ -f "build/$preset/build.ninja" ] || fresh=(--fresh)
+
+echo "build: $preset"
+cmake --preset "$preset" "${fresh[@]}" --log-level=NOTICE >/dev/null
+[ $# -gt 1 ] || set -- "$preset" all
+cmake --build --preset "$preset" --target "${@:2}"

@@ -1,0 +1,27 @@
+# Sourced, by the scripts here and by anyone who calls cmake by hand: what to build with, and where to find it.
+# Changes only the environment; whatever is set already is kept.
+
+colock_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+colock_cache=${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/colock
+colock_boost=$colock_cache/boost-1.92/usr
+colock_redis_server=$colock_cache/redis/redis-server
+colock_toxiproxy=$colock_cache/toxiproxy-2.5.0/server
+
+# A user's own Boost comes first, through Boost_DIR or CMAKE_PREFIX_PATH.
+if [ -d "$colock_boost" ]; then
+    case ":${CMAKE_PREFIX_PATH:-}:" in
+    *":$colock_boost:"*) ;;
+    *) export CMAKE_PREFIX_PATH=${CMAKE_PREFIX_PATH:+$CMAKE_PREFIX_PATH:}$colock_boost ;;
+    esac
+fi
+
+# The system's g++ if it is recent enough (GCC 12 compiles coroutines wrongly), else Clang 19.
+if [ -z "${CXX:-}" ]; then
+    colock_gcc=$(g++ -dumpversion 2>/dev/null || echo 0)
+    if [ "${colock_gcc%%.*}" -ge 13 ]; then
+        export CXX=g++
+    elif command -v clang++-19 >/dev/null; then
+        export CXX=clang++-19
+    fi
+    unset colock_gcc
+fi

@@ -1,0 +1,191 @@
+#!/usr/bin/env bash
+# Installs what colock is built and tested with. Run again, it finds everything in place and ends at once.
+#
+#   scripts/setup.sh [build|sanitizers|format|servers]...     (build, if nothing is named)
+#
+# Debian 12 and 13: what is missing comes from the system's own package archive; Boost 1.92, which is newer than both, is
+# unpacked into ${XDG_CACHE_HOME:-~/.cache}/colock. Other systems: says what to install.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+boost_version=1.92 # the folders' names in environment.sh follow
+toxiproxy_version=2.5.0
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() {
+    printf 'setup: error: %s\n' "$*" >&2
+    exit 1
+}
+have() { command -v "$1" >/dev/null; }
+
+case $(. /etc/os-release 2>/dev/null && echo "${ID:-} ${VERSION_ID:-}") in
+"debian 12") debian=12 compiler_package=clang-19 ;;
+"debian 13") debian=13 compiler_package=g++ ;;
+*) debian='' ;;
+esac
+
+# --- packages -------------------------------------------------------------------------------------------------------
+
+missing=()     # Debian packages
+missing_text=() # the same for everyone else
+
+# need COMMAND PACKAGE DESCRIPTION: notes PACKAGE as missing unless COMMAND succeeds
+need() {
+    if ! eval "$1" >/dev/null 2>&1; then
+        missing+=("$2")
+        missing_text+=("$3")
+    fi
+}
+
+install_missing() {
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if [ -z "$debian" ]; then
+        fail "this system is not Debian 12 or 13; install these and run again: $(join "${missing_text[@]}")"
+    fi
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        have sudo || fail "not root and no sudo; as root, run: apt-get install ${missing[*]}"
+        as_root=(sudo)
+    fi
+    say "installing ${missing[*]}"
+    local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}")
+    # The package lists may be absent or too old: then they are fetched, and the install is tried once more.
+    if ! "${as_root[@]}" "${install[@]}" >"$log" 2>&1; then
+        say "refreshing the package lists"
+        "${as_root[@]}" apt-get update -q >"$log" 2>&1 || { cat "$log" >&2; fail "apt-get update failed"; }
+        "${as_root[@]}" "${install[@]}" >"$log" 2>&1 || { cat "$log" >&2; fail "apt-get could not install ${missing[*]}"; }
+    fi
+    missing=() missing_text=()
+}
+
+join() {
+    local text=$1
+    shift
+    for item; do text+="; $item"; done
+    printf '%s' "$text"
+}
+
+# --- Boost ----------------------------------------------------------------------------------------------------------
+
+boost_is_there() {
+    [ -f "$colock_boost/include/boost/version.hpp" ] && return 0
+    local probe=$scratch/boost
+    mkdir -p "$probe"
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(probe CXX)' \
+        "find_package(Boost $boost_version CONFIG REQUIRED COMPONENTS headers)" >"$probe/CMakeLists.txt"
+    cmake -S "$probe" -B "$probe/build" -G Ninja >/dev/null 2>&1
+}
+
+# Debian's trixie-backports carries it; the packages are unpacked, not installed, and the system's apt is left as it is.
+fetch_boost() {
+    local codename archive archives apt=$scratch/apt unpacked=$scratch/unpacked
+    codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    # shellcheck disable=SC2016 # apt's own variables
+    archives=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+        awk -v release="$codename" '$2 == release && $3 == "main" && !seen[$1]++ { print $1 }')
+    [ -n "$archives" ] || fail "apt has no archive for $codename main, so Boost $boost_version cannot be had; set Boost_DIR"
+
+    mkdir -p "$apt"/{lists,cache/archives}/partial "$apt/none" "$apt/packages" "$unpacked"
+    local private=(
+        -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/none"
+        -o Dir::Etc::Preferences="$apt/none/none" -o Dir::Etc::PreferencesParts="$apt/none"
+        -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt/cache" -o APT::Sandbox::User="$(id -un)"
+    )
+    local wanted=("libboost$boost_version-dev" "libboost-context$boost_version-dev" "libboost-context$boost_version.0")
+
+    say "fetching Boost $boost_version into $colock_cache"
+    for archive in $archives; do
+        echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $archive trixie-backports main" >"$apt/sources.list"
+        if apt-get "${private[@]}" update -q >"$log" 2>&1 &&
+            (cd "$apt/packages" && apt-get "${private[@]}" download -q "${wanted[@]}") >>"$log" 2>&1; then
+            for package in "$apt"/packages/*.deb; do
+                dpkg -x "$package" "$unpacked"
+            done
+            mkdir -p "$colock_cache"
+            rm -rf "${colock_boost%/usr}"
+            mv "$unpacked" "${colock_boost%/usr}"
+            return 0
+        fi
+    done
+    cat "$log" >&2
+    fail "trixie-backports did not yield Boost $boost_version; install it and set Boost_DIR or CMAKE_PREFIX_PATH"
+}
+
+# --- what can be asked for ------------------------------------------------------------------------------------------
+
+cmake_is_recent() { printf '3.25\n%s\n' "$(cmake --version | sed -n '1s/[^0-9]*//p')" | sort -VC; }
+
+setup_build() {
+    need '[ -n "${CXX:-}" ] && have "$CXX"' "${compiler_package:-}" "a C++20 compiler: GCC >= 13 or Clang >= 19, named by CXX"
+    need 'cmake_is_recent' cmake "CMake >= 3.25"
+    need 'have ninja' ninja-build "Ninja"
+    need 'have ccache || [ -z "$debian" ]' ccache "ccache"
+    need 'have pkg-config' pkg-config "pkg-config"
+    need 'pkg-config --exists openssl' libssl-dev "OpenSSL >= 3 with its headers"
+    install_missing
+    . "$colock_root/scripts/environment.sh"
+
+    if ! boost_is_there; then
+        [ -n "$debian" ] || fail "Boost >= $boost_version was not found: install it, and set Boost_DIR or CMAKE_PREFIX_PATH"
+        fetch_boost
+        . "$colock_root/scripts/environment.sh"
+    fi
+    say "build: ready ($CXX)"
+}
+
+setup_sanitizers() {
+    setup_build
+    if [ "$CXX" = clang++-19 ]; then
+        need 'echo "int main() {}" | "$CXX" -x c++ -fsanitize=address -o "$scratch/probe" -' \
+            libclang-rt-19-dev "the sanitizers' run-time library of $CXX"
+        need 'have llvm-symbolizer-19 || [ -x /usr/lib/llvm-19/bin/llvm-symbolizer ]' llvm-19 "llvm-symbolizer"
+    fi
+    install_missing
+    say "sanitizers: ready"
+}
+
+setup_format() {
+    need 'have git' git "git"
+    need 'have clang-format-19' clang-format-19 "clang-format 19"
+    install_missing
+    say "format: ready"
+}
+
+toxiproxy_is_there() { [ -n "${COLOCK_TOXIPROXY:-}" ] || [ -x "$colock_toxiproxy" ]; }
+
+setup_servers() {
+    # redis-tools holds the server's binary; the redis-server package adds only its name and a system service, which
+    # tests have no use for.
+    need 'have redis-server || have redis-check-rdb' redis-tools "redis-server >= 6.2"
+    need 'have openssl' openssl "the openssl command"
+    need 'have curl' curl "curl"
+    need 'toxiproxy_is_there || have go' golang-go "Go (to build Toxiproxy $toxiproxy_version)"
+    install_missing
+
+    if ! have redis-server && [ ! -x "$colock_redis_server" ]; then
+        mkdir -p "$(dirname "$colock_redis_server")"
+        ln -sf "$(command -v redis-check-rdb)" "$colock_redis_server"
+    fi
+    if ! toxiproxy_is_there; then
+        say "building Toxiproxy $toxiproxy_version into $colock_cache"
+        GOBIN=$scratch/toxiproxy GOFLAGS=-modcacherw GOPATH=$scratch/go GOCACHE=$scratch/go-build \
+            go install "github.com/Shopify/toxiproxy/v2/cmd/server@v$toxiproxy_version" >"$log" 2>&1 ||
+            { cat "$log" >&2; fail "Toxiproxy $toxiproxy_version could not be built"; }
+        mkdir -p "$colock_cache"
+        mv "$scratch/toxiproxy" "$(dirname "$colock_toxiproxy")"
+    fi
+    say "servers: ready"
+}
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+log=$scratch/log
+
+[ $# -gt 0 ] || set -- build
+for part; do
+    case $part in
+    build | sanitizers | format | servers) ;;
+    *) fail "unknown part '$part'; known: build, sanitizers, format, servers" ;;
+    esac
+done
+for part; do "setup_$part"; done

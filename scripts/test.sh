@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Builds everything and runs all tests, with real servers beside them.
+#
+#   scripts/test.sh [release|debug|asan|tsan] [CTEST_OPTION]...     (debug, if none is named)
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+preset=debug
+if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then
+    preset=$1
+    shift
+fi
+
+scripts/build.sh "$preset" all all_verify_interface_header_sets
+
+echo "test: $preset"
+scripts/servers.sh run redis -- ctest --preset "$preset" --parallel "$(nproc)" "$@"
