@@ -1,0 +1,6 @@
+add_executable(consumer ../consumer.cpp)
+foreach(component IN LISTS COMPONENTS)
+    target_link_libraries(consumer PRIVATE colock::${component})
+    string(TOUPPER ${component} name)
+    target_compile_definitions(consumer PRIVATE WITH_${name})
+endforeach()
