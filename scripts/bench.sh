@@ -3,7 +3,7 @@
 #
 #   scripts/bench.sh [OPTION]...     (scripts/bench.sh --help lists the benchmark's options)
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-scripts/build.sh release colock-bench
-exec build/release/benchmarks/colock-bench "$@"
+"$root/scripts/build.sh" release colock-bench
+exec "$root/build/release/benchmarks/colock-bench" "$@"

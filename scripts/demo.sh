@@ -3,7 +3,7 @@
 #
 #   scripts/demo.sh [OPTION]...     (scripts/demo.sh --help lists the demo's options)
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-scripts/build.sh release ticket_office
-exec build/release/examples/ticket_office "$@"
+"$root/scripts/build.sh" release ticket_office
+exec "$root/build/release/examples/ticket_office" "$@"
