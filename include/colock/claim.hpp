@@ -98,6 +98,8 @@ public:
     }
     [[nodiscard]] bool queues() const noexcept { return queues_; }
     [[nodiscard]] const owner_data& owner() const noexcept { return *owner_; }
+    /// The same, for an adapter that keeps it beyond the claim's life.
+    [[nodiscard]] const std::shared_ptr<const owner_data>& shared_owner() const noexcept { return owner_; }
 
     /// The acquire was given up: a create that was not sent yet need not be.
     [[nodiscard]] bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }

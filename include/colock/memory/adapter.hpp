@@ -17,7 +17,7 @@ struct options
     /// How often an operation also sweeps stale locks of other keys: those whose ttl has passed without a release.
     /// Range: more than 0. The key that is being acquired is always swept.
     std::chrono::milliseconds sweep_interval{std::chrono::minutes(5)};
-    /// How many stale locks one sweep removes at most. Range: at least 1.
+    /// How many stale locks one operation removes at most; what is left, the next operations remove. Range: at least 1.
     std::size_t sweep_batch = 100;
 };
 

@@ -1,0 +1,106 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/memory/adapter.hpp>
+
+#include "memory/store.hpp"
+
+#include <string>
+#include <utility>
+
+namespace colock::memory {
+
+namespace {
+
+class memory_adapter final : public colock::adapter
+{
+public:
+    memory_adapter(asio::any_io_executor executor, const options& settings)
+        : adapter(executor), store_(std::make_shared<store>(settings))
+    {
+        colock::detail::context_service::join(executor, store_);
+    }
+    ~memory_adapter() override { store_->clear(); }
+
+    [[nodiscard]] std::string_view name() const noexcept override { return "memory"; }
+    [[nodiscard]] colock::capabilities capabilities() const noexcept override
+    {
+        return {.shared = true,
+            .semaphore = true,
+            .no_ttl = true,
+            .fifo = true,
+            .fence = true,
+            .list = true,
+            .events = true,
+            .immediate = true};
+    }
+
+    // A completion may destroy the adapter: each is called last.
+
+    void start_create(claim_ptr claim, completion<create_outcome> done) override
+    {
+        done(store_->create(std::move(claim)));
+    }
+    void start_release(claim_ptr claim, completion<release_outcome> done) override
+    {
+        done({store_->give_back(*claim), nullptr});
+    }
+    void start_abandon(claim_ptr claim, completion<release_outcome> done) override
+    {
+        done({store_->give_back(*claim), nullptr});
+    }
+    void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) override
+    {
+        done({store_->extend(*claim, ttl), nullptr});
+    }
+    void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override
+    {
+        done({store_->is_valid(*claim), nullptr});
+    }
+    void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
+    {
+        store_->wait(*claim, std::move(done));
+    }
+    void cancel_wait(claim& claim) noexcept override { store_->cancel_wait(claim); }
+    void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override
+    {
+        done(store_->hand_over(*held, std::move(next)));
+    }
+    void start_inspect(std::string key, completion<list_outcome> done) override
+    {
+        done({store_->inspect(key), nullptr});
+    }
+    void start_break(std::string key, completion<list_outcome> done) override
+    {
+        done({store_->break_key(key), nullptr});
+    }
+    void start_list(filter which, completion<list_outcome> done) override { done({store_->list(which), nullptr}); }
+    void start_purge(std::size_t limit, completion<list_outcome> done) override
+    {
+        done({store_->purge(limit), nullptr});
+    }
+
+private:
+    const std::shared_ptr<store> store_;
+};
+
+[[noreturn]] void refuse(std::string detail)
+{
+    throw validation_error(errc::invalid_options, {.backend = "memory", .detail = std::move(detail)});
+}
+
+void check(const options& settings)
+{
+    if (settings.sweep_interval <= settings.sweep_interval.zero())
+        refuse("sweep_interval is " + std::to_string(settings.sweep_interval.count()) + " ms: set more than 0");
+    if (settings.sweep_batch == 0)
+        refuse("sweep_batch is 0: set at least 1");
+}
+
+} // namespace
+
+std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings)
+{
+    check(settings);
+    return std::make_shared<memory_adapter>(std::move(executor), settings);
+}
+
+} // namespace colock::memory

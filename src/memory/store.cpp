@@ -1,0 +1,509 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "memory/store.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <utility>
+
+namespace colock::memory {
+
+namespace {
+
+using time_point = lease_clock::time_point;
+
+time_point now_of(const claim& claim) noexcept
+{
+    const auto sent = claim.sent();
+    return sent == time_point{} ? lease_clock::now() : sent;
+}
+
+time_point expiry(time_point from, std::chrono::milliseconds ttl) noexcept
+{
+    return ttl == ttl.zero() ? time_point::max() : saturating_add(from, ttl);
+}
+
+/// Tells lease_clock's times as wall-clock times, all by one pair of readings.
+class reader
+{
+public:
+    [[nodiscard]] time_point now() const noexcept { return now_; }
+
+    [[nodiscard]] lock_status status(const entry& at, const holder& held) const
+    {
+        const owner_data& data = held.data();
+        lock_status status;
+        status.key = at.key;
+        status.group = data.group;
+        status.mode = at.mode;
+        status.owner = data.owner;
+        status.host = data.host;
+        status.comment = data.comment;
+        status.created = wall_time(held.created);
+        status.renewed = wall_time(held.renewed);
+        if (held.expires != time_point::max())
+            status.remaining = std::chrono::ceil<std::chrono::milliseconds>(std::max(held.expires, now_) - now_);
+        status.fence = held.fence;
+        return status;
+    }
+
+private:
+    [[nodiscard]] std::chrono::system_clock::time_point wall_time(time_point when) const
+    {
+        return std::chrono::time_point_cast<std::chrono::system_clock::duration>(wall_now_ - (now_ - when));
+    }
+
+    const time_point now_ = lease_clock::now();
+    const std::chrono::system_clock::time_point wall_now_ = std::chrono::system_clock::now();
+};
+
+/// Moves a holder's claim out of the store. Its entry drops or overwrites the holder next.
+claim_ptr detach(holder& held) noexcept
+{
+    if (held.handed)
+        std::exchange(held.handed, nullptr)->at = nullptr;
+    return std::move(held.owner);
+}
+
+void remove(entry& at, holder& held, aftermath& after)
+{
+    if (auto owner = detach(held))
+        after.drop(std::move(owner));
+    if (&held != &at.holders.back())
+        held = std::move(at.holders.back());
+    at.holders.pop_back();
+}
+
+/// Removes at most `limit` holders whose time is up, each after `see` has seen it, and returns how many.
+template <class See>
+std::size_t remove_expired(entry& at, time_point now, std::size_t limit, aftermath& after, See see)
+{
+    if (now < at.earliest)
+        return 0;
+    std::size_t removed = 0;
+    auto earliest = time_point::max();
+    for (std::size_t index = 0; index < at.holders.size();) {
+        auto& held = at.holders[index];
+        if (held.expires <= now && removed < limit) {
+            see(held);
+            remove(at, held, after);
+            ++removed;
+        } else {
+            earliest = std::min(earliest, held.expires);
+            ++index;
+        }
+    }
+    at.earliest = earliest;
+    return removed;
+}
+
+constexpr auto unseen = [](const holder&) {};
+constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+
+/// When the wait for `at` may have an end without anybody's doing; zero: never.
+lease_clock::duration time_to_expiry(const entry& at, lock_mode wanted, time_point now)
+{
+    auto next = at.holders.front().expires;
+    for (const auto& held : at.holders)
+        next = wanted == lock_mode::exclusive ? std::max(next, held.expires) : std::min(next, held.expires);
+    return next == time_point::max() ? lease_clock::duration::zero() : next - now;
+}
+
+create_outcome busy(const entry& at, const claim& claim, time_point now)
+{
+    auto outcome = create_outcome::busy(time_to_expiry(at, claim.mode(), now));
+    // A single attempt reports no holder: it must not cost an allocation.
+    if (claim.queues())
+        outcome.holder = at.holders.front().data().owner;
+    return outcome;
+}
+
+ticket* ticket_of(const claim& claim) noexcept
+{
+    return static_cast<ticket*>(claim.slot.get());
+}
+
+bool is_queued(const ticket* place) noexcept
+{
+    return place && place->is_linked();
+}
+
+void drop_waits(entry& at, aftermath& after)
+{
+    for (auto& place : at.queue)
+        after.drop(std::move(place.waiting));
+}
+
+} // namespace
+
+ticket::~ticket()
+{
+    home_->leave(*this);
+}
+
+store::store(const options& settings)
+    : sweep_interval_(std::min<std::chrono::milliseconds>(settings.sweep_interval, std::chrono::hours(24 * 3650))),
+      sweep_batch_(settings.sweep_batch),
+      next_sweep_(saturating_add(lease_clock::now(), sweep_interval_).time_since_epoch().count())
+{
+}
+
+store::shard& store::shard_of(std::size_t hash) noexcept
+{
+    // The highest bits: the table uses the lowest.
+    return shards_[hash >> (std::numeric_limits<std::size_t>::digits - shard_bits)];
+}
+
+std::uint64_t store::grant(shard& home, entry& at, holder granted, lock_mode mode, std::chrono::milliseconds ttl)
+{
+    granted.expires = expiry(granted.created, ttl);
+    granted.renewed = granted.created;
+    granted.fence = ++home.last_fence;
+    at.earliest = at.holders.empty() ? granted.expires : std::min(at.earliest, granted.expires);
+    at.mode = mode;
+    at.holders.push_back(std::move(granted));
+    return home.last_fence;
+}
+
+create_outcome store::create(claim_ptr claim)
+{
+    const auto now = now_of(*claim);
+    aftermath after;
+    sweep_if_due(now, after);
+    auto& home = shard_of(claim->key_hash());
+    const std::lock_guard guard(home.mutex);
+    return create_in(home, std::move(claim), now, after);
+}
+
+create_outcome store::create_in(shard& home, claim_ptr claim, time_point now, aftermath& after)
+{
+    auto& wanted = *claim;
+    const auto grant_now = [&](entry& at) {
+        return create_outcome::granted(
+            grant(home, at, {.owner = std::move(claim), .created = now}, wanted.mode(), wanted.ttl()));
+    };
+    entry* const at = home.entries.find(wanted.key_hash(), wanted.key());
+    if (!at)
+        return grant_now(home.entries.add(wanted.key_hash(), wanted.key()));
+
+    settle(home, *at, now, after);
+    if (holder* const own = at->find(wanted)) {
+        if (own->handed) {
+            detach(*own);
+            own->owner = std::move(claim);
+        }
+        own->expires = expiry(now, wanted.ttl());
+        own->renewed = now;
+        at->earliest = std::min(at->earliest, own->expires);
+        return create_outcome::granted(own->fence);
+    }
+    if (at->queue.empty() && at->fits(wanted.mode(), wanted.max_holders()))
+        return grant_now(*at);
+    if (wanted.queues() && !is_queued(ticket_of(wanted)))
+        enqueue(*at, wanted);
+    return busy(*at, wanted, now);
+}
+
+void store::enqueue(entry& at, claim& claim)
+{
+    if (!claim.slot)
+        claim.slot = std::make_shared<ticket>(shared_from_this(), claim);
+    auto& place = *ticket_of(claim);
+    at.queue.push_back(place);
+    place.at = &at;
+}
+
+release_status store::give_back(claim& claim)
+{
+    const auto now = now_of(claim);
+    aftermath after;
+    sweep_if_due(now, after);
+    auto& home = shard_of(claim.key_hash());
+    const std::lock_guard guard(home.mutex);
+    return give_back_in(home, claim, now, after);
+}
+
+release_status store::give_back_in(shard& home, claim& claim, time_point now, aftermath& after)
+{
+    entry* const at = home.entries.find(claim.key_hash(), claim.key());
+    if (!at)
+        return release_status::not_held;
+    auto status = release_status::not_held;
+    if (holder* const own = at->find(claim)) {
+        if (now < own->expires)
+            status = release_status::released;
+        remove(*at, *own, after);
+    } else if (ticket* const place = ticket_of(claim); is_queued(place)) {
+        at->queue.erase(at->queue.iterator_to(*place));
+        place->at = nullptr;
+        after.drop(std::move(place->waiting));
+    }
+    settle(home, *at, now, after);
+    remove_if_empty(home, *at);
+    return status;
+}
+
+hand_over_outcome store::hand_over(claim& held, claim_ptr next)
+{
+    const auto now = now_of(*next);
+    aftermath after;
+    sweep_if_due(now, after);
+    auto& home = shard_of(held.key_hash());
+    const std::lock_guard guard(home.mutex);
+    const auto released = give_back_in(home, held, now_of(held), after);
+    return {{released, nullptr}, create_in(home, std::move(next), now, after)};
+}
+
+void store::settle(shard& home, entry& at, time_point now, aftermath& after)
+{
+    remove_expired(at, now, all, after, unseen);
+    hand_off(home, at, after);
+}
+
+void store::hand_off(shard& home, entry& at, aftermath& after)
+{
+    if (at.queue.empty() || !at.fits(at.queue.front().mode, at.queue.front().max_holders))
+        return;
+    // Not the time of whoever made way, which may lie far back: the ttl of the next one starts now.
+    const auto now = lease_clock::now();
+    while (!at.queue.empty() && at.fits(at.queue.front().mode, at.queue.front().max_holders)) {
+        auto& front = at.queue.front();
+        at.queue.pop_front();
+        grant(home, at, {.handed = &front, .created = now}, front.mode, front.ttl);
+        if (front.waiting)
+            after.wake(std::move(front.waiting));
+    }
+}
+
+void store::remove_if_empty(shard& home, entry& at) noexcept
+{
+    if (at.empty())
+        home.entries.remove(at);
+}
+
+extend_status store::extend(claim& claim, std::chrono::milliseconds ttl)
+{
+    const auto now = now_of(claim);
+    aftermath after;
+    sweep_if_due(now, after);
+    auto& home = shard_of(claim.key_hash());
+    const std::lock_guard guard(home.mutex);
+    entry* const at = home.entries.find(claim.key_hash(), claim.key());
+    if (!at)
+        return extend_status::not_held;
+    settle(home, *at, now, after);
+    holder* const own = at->find(claim);
+    if (!own) {
+        remove_if_empty(home, *at);
+        return extend_status::not_held;
+    }
+    own->expires = expiry(now, ttl);
+    own->renewed = now;
+    at->earliest = std::min(at->earliest, own->expires);
+    return extend_status::extended;
+}
+
+bool store::is_valid(claim& claim)
+{
+    const auto now = now_of(claim);
+    aftermath after;
+    sweep_if_due(now, after);
+    auto& home = shard_of(claim.key_hash());
+    const std::lock_guard guard(home.mutex);
+    entry* const at = home.entries.find(claim.key_hash(), claim.key());
+    const holder* const own = at ? at->find(claim) : nullptr;
+    return own && now < own->expires;
+}
+
+void store::wait(claim& claim, completion<woken> done)
+{
+    aftermath after;
+    auto& home = shard_of(claim.key_hash());
+    const std::lock_guard guard(home.mutex);
+    ticket* const place = ticket_of(claim);
+    if (!is_queued(place))
+        after.wake(std::move(done));
+    else
+        after.drop(std::exchange(place->waiting, std::move(done)));
+}
+
+void store::cancel_wait(claim& claim) noexcept
+{
+    completion<woken> dropped;
+    auto& home = shard_of(claim.key_hash());
+    const std::lock_guard guard(home.mutex);
+    if (ticket* const place = ticket_of(claim))
+        dropped.swap(place->waiting);
+}
+
+void store::leave(ticket& leaving) noexcept
+{
+    completion<woken> dropped;
+    aftermath after;
+    auto& home = shard_of(leaving.hash);
+    const std::lock_guard guard(home.mutex);
+    dropped.swap(leaving.waiting);
+    entry* const at = leaving.at;
+    if (!at)
+        return;
+    if (leaving.is_linked()) {
+        at->queue.erase(at->queue.iterator_to(leaving));
+    } else {
+        const auto grant = std::find_if(
+            at->holders.begin(), at->holders.end(), [&](const holder& held) { return held.handed == &leaving; });
+        remove(*at, *grant, after);
+    }
+    hand_off(home, *at, after);
+    remove_if_empty(home, *at);
+}
+
+std::vector<lock_status> store::inspect(const std::string& key)
+{
+    const auto hash = std::hash<std::string>{}(key);
+    std::vector<lock_status> live;
+    const reader read;
+    auto& home = shard_of(hash);
+    const std::lock_guard guard(home.mutex);
+    if (const entry* const at = home.entries.find(hash, key)) {
+        for (const auto& held : at->holders) {
+            if (read.now() < held.expires)
+                live.push_back(read.status(*at, held));
+        }
+    }
+    return live;
+}
+
+std::vector<lock_status> store::break_key(const std::string& key)
+{
+    const auto hash = std::hash<std::string>{}(key);
+    std::vector<lock_status> removed;
+    const reader read;
+    aftermath after;
+    auto& home = shard_of(hash);
+    const std::lock_guard guard(home.mutex);
+    entry* const at = home.entries.find(hash, key);
+    if (!at)
+        return removed;
+    remove_expired(*at, read.now(), all, after, unseen);
+    for (auto& held : at->holders) {
+        removed.push_back(read.status(*at, held));
+        if (auto owner = detach(held))
+            after.break_claim(std::move(owner));
+    }
+    at->holders.clear();
+    hand_off(home, *at, after);
+    remove_if_empty(home, *at);
+    return removed;
+}
+
+std::vector<lock_status> store::list(const filter& which)
+{
+    std::vector<lock_status> matching;
+    for (auto& home : shards_) {
+        const reader read;
+        const std::lock_guard guard(home.mutex);
+        for (std::size_t bucket = 0; bucket < home.entries.bucket_count(); ++bucket) {
+            for (const entry* at = home.entries.bucket(bucket); at; at = at->next) {
+                for (const auto& held : at->holders) {
+                    if (held.expires <= read.now())
+                        continue;
+                    auto status = read.status(*at, held);
+                    if (which.matches(status))
+                        matching.push_back(std::move(status));
+                }
+            }
+        }
+    }
+    return matching;
+}
+
+std::vector<lock_status> store::purge(std::size_t limit)
+{
+    if (limit == 0)
+        limit = all;
+    std::vector<lock_status> removed;
+    for (auto& home : shards_) {
+        const reader read;
+        aftermath after;
+        const std::lock_guard guard(home.mutex);
+        for (std::size_t bucket = 0; bucket < home.entries.bucket_count(); ++bucket) {
+            for (entry *at = home.entries.bucket(bucket), *next = nullptr; at; at = next) {
+                next = at->next;
+                remove_expired(*at, read.now(), limit - removed.size(), after,
+                    [&](const holder& held) { removed.push_back(read.status(*at, held)); });
+                hand_off(home, *at, after);
+                remove_if_empty(home, *at);
+            }
+        }
+    }
+    return removed;
+}
+
+void store::clear() noexcept
+{
+    for (auto& home : shards_) {
+        aftermath after;
+        const std::lock_guard guard(home.mutex);
+        for (std::size_t bucket = 0; bucket < home.entries.bucket_count(); ++bucket) {
+            while (entry* const at = home.entries.bucket(bucket)) {
+                for (auto& held : at->holders)
+                    after.drop(detach(held));
+                at->holders.clear();
+                drop_waits(*at, after);
+                at->queue.clear_and_dispose([](ticket* place) { place->at = nullptr; });
+                home.entries.remove(*at);
+            }
+        }
+    }
+}
+
+void store::context_shutdown() noexcept
+{
+    for (auto& home : shards_) {
+        aftermath after;
+        const std::lock_guard guard(home.mutex);
+        for (std::size_t bucket = 0; bucket < home.entries.bucket_count(); ++bucket) {
+            for (entry* at = home.entries.bucket(bucket); at; at = at->next)
+                drop_waits(*at, after);
+        }
+    }
+}
+
+void store::sweep_if_due(time_point now, aftermath& after)
+{
+    if (now.time_since_epoch().count() < next_sweep_.load(std::memory_order_relaxed))
+        return;
+    const std::unique_lock turn(sweep_mutex_, std::try_to_lock);
+    if (turn && sweep(now, after))
+        next_sweep_.store(saturating_add(now, sweep_interval_).time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+bool store::sweep(time_point now, aftermath& after)
+{
+    // What is examined is bounded too: no single operation may pay for a great number of live locks.
+    std::size_t to_remove = sweep_batch_;
+    std::size_t to_examine = std::max<std::size_t>(1024, sweep_batch_);
+    for (; sweep_shard_ < shards_.size(); ++sweep_shard_, sweep_bucket_ = 0) {
+        auto& home = shards_[sweep_shard_];
+        const std::lock_guard guard(home.mutex);
+        for (; sweep_bucket_ < home.entries.bucket_count(); ++sweep_bucket_) {
+            if (to_examine == 0)
+                return false;
+            --to_examine;
+            for (entry *at = home.entries.bucket(sweep_bucket_), *next = nullptr; at; at = next) {
+                next = at->next;
+                if (now < at->earliest)
+                    continue;
+                if (to_remove == 0)
+                    return false;
+                to_remove -= remove_expired(*at, now, to_remove, after, unseen);
+                hand_off(home, *at, after);
+                remove_if_empty(home, *at);
+            }
+        }
+    }
+    sweep_shard_ = 0;
+    return true;
+}
+
+} // namespace colock::memory

@@ -1,0 +1,119 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/adapter.hpp>
+#include <colock/memory/adapter.hpp>
+
+#include "core/context_service.hpp"
+#include "memory/table.hpp"
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace colock::memory {
+
+/// What a call has to do once it holds no mutex any more: to call completions and hooks and to let go of claims, any of
+/// which may call back. Declared before the guard of the mutex, so that it is destroyed, and acts, after it.
+class aftermath
+{
+public:
+    aftermath() = default;
+    aftermath(const aftermath&) = delete;
+    aftermath& operator=(const aftermath&) = delete;
+    ~aftermath()
+    {
+        for (auto& claim : broken_)
+            claim->lost(lost_reason::broken);
+        for (auto& wake : woken_)
+            wake(woken{});
+    }
+
+    void wake(completion<woken> waiting) { woken_.push_back(std::move(waiting)); }
+    void break_claim(claim_ptr claim) { broken_.push_back(std::move(claim)); }
+    void drop(claim_ptr claim) { claims_.push_back(std::move(claim)); }
+    void drop(completion<woken> waiting) { completions_.push_back(std::move(waiting)); }
+
+private:
+    template <class T>
+    using list = boost::container::small_vector<T, 1>;
+    list<claim_ptr> claims_;
+    list<completion<woken>> completions_;
+    list<claim_ptr> broken_;
+    list<completion<woken>> woken_;
+};
+
+/// The locks themselves: who holds and who queues for which key, in shards by the key's hash.
+///
+/// Thread safety: all members may be called from any thread; no mutex is held while anything of others' is called.
+class store final : public detail::context_member, public std::enable_shared_from_this<store>
+{
+public:
+    explicit store(const options& settings);
+
+    [[nodiscard]] create_outcome create(claim_ptr claim);
+    /// Takes back a grant or a place in the queue.
+    [[nodiscard]] release_status give_back(claim& claim);
+    [[nodiscard]] hand_over_outcome hand_over(claim& held, claim_ptr next);
+    [[nodiscard]] extend_status extend(claim& claim, std::chrono::milliseconds ttl);
+    [[nodiscard]] bool is_valid(claim& claim);
+
+    void wait(claim& claim, completion<woken> done);
+    void cancel_wait(claim& claim) noexcept;
+    /// Called by a ticket that dies.
+    void leave(ticket& leaving) noexcept;
+
+    [[nodiscard]] std::vector<lock_status> inspect(const std::string& key);
+    [[nodiscard]] std::vector<lock_status> break_key(const std::string& key);
+    [[nodiscard]] std::vector<lock_status> list(const filter& which);
+    [[nodiscard]] std::vector<lock_status> purge(std::size_t limit);
+
+    /// Forgets all holders and waiters: the end of the reference cycles that run through claims.
+    void clear() noexcept;
+    /// Drops the completions of waits, which must not outlive their context; the locks stay.
+    void context_shutdown() noexcept override;
+
+private:
+    using time_point = lease_clock::time_point;
+
+    struct alignas(64) shard
+    {
+        std::mutex mutex;
+        table entries;
+        /// Of all its keys, so that a key's fences go on where they were when the key comes back.
+        std::uint64_t last_fence = 0;
+    };
+    class sweeper;
+
+    [[nodiscard]] shard& shard_of(std::size_t hash) noexcept;
+
+    // All of these with the shard's mutex held.
+    [[nodiscard]] create_outcome create_in(shard& home, claim_ptr claim, time_point now, aftermath& after);
+    [[nodiscard]] release_status give_back_in(shard& home, claim& claim, time_point now, aftermath& after);
+    std::uint64_t grant(shard& home, entry& at, holder granted, lock_mode mode, std::chrono::milliseconds ttl);
+    void enqueue(entry& at, claim& claim);
+    void settle(shard& home, entry& at, time_point now, aftermath& after);
+    void hand_off(shard& home, entry& at, aftermath& after);
+    static void remove_if_empty(shard& home, entry& at) noexcept;
+
+    void sweep_if_due(time_point now, aftermath& after);
+    /// True if the sweep has seen all keys.
+    [[nodiscard]] bool sweep(time_point now, aftermath& after);
+
+    static constexpr std::size_t shard_bits = 4;
+    std::array<shard, std::size_t{1} << shard_bits> shards_;
+
+    const lease_clock::duration sweep_interval_;
+    const std::size_t sweep_batch_;
+    std::atomic<lease_clock::rep> next_sweep_;
+
+    /// Serialises sweeps and guards the cursor: where the sweep that is under way goes on.
+    std::mutex sweep_mutex_;
+    std::size_t sweep_shard_ = 0;
+    std::size_t sweep_bucket_ = 0;
+};
+
+} // namespace colock::memory
