@@ -1,0 +1,168 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/driver.hpp"
+
+#include "support/print.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <stdexcept>
+
+namespace colock::testing {
+
+namespace {
+
+template <class Claim>
+const Claim& sent_now(const Claim& claim)
+{
+    claim->set_sent(lease_clock::now());
+    return claim;
+}
+
+std::vector<lock_status> statuses(list_outcome outcome)
+{
+    if (outcome.error)
+        throw std::runtime_error(outcome.error->code.message() + ": " + outcome.error->detail);
+    return std::move(outcome.locks);
+}
+
+asio::awaitable<std::uint64_t> acquire(std::shared_ptr<adapter> backend, claim_ptr claim)
+{
+    for (;;) {
+        const auto outcome = co_await backend->create(sent_now(claim));
+        if (outcome.status == create_status::granted)
+            co_return outcome.fence;
+        if (outcome.status == create_status::failed)
+            throw std::runtime_error(outcome.error->code.message() + ": " + outcome.error->detail);
+        co_await backend->wait(claim, lease_clock::time_point::max());
+    }
+}
+
+} // namespace
+
+// The line of the check is the helper's: the context names the caller's.
+#define COLOCK_CALLED_FROM(at) BOOST_TEST_CONTEXT("called from " << (at).file_name() << ":" << (at).line())
+
+driver::driver(asio::io_context& context, std::shared_ptr<adapter> backend) : io_(context), backend_(std::move(backend))
+{
+}
+
+plain_claim_ptr driver::exclusive(std::string key, std::chrono::milliseconds ttl)
+{
+    return new plain_claim({.key = std::move(key), .ttl = ttl});
+}
+
+plain_claim_ptr driver::shared(std::string key, std::size_t max_holders, std::chrono::milliseconds ttl)
+{
+    return new plain_claim({.key = std::move(key), .mode = lock_mode::shared, .max_holders = max_holders, .ttl = ttl});
+}
+
+plain_claim_ptr driver::one_attempt(std::string key, lock_mode mode)
+{
+    return new plain_claim({.key = std::move(key), .mode = mode, .ttl = long_ttl, .queues = false});
+}
+
+create_outcome driver::create(const claim_ptr& claim, where at) const
+{
+    return run_coro(io_, backend_->create(sent_now(claim)), at);
+}
+
+release_outcome driver::release(const claim_ptr& claim, where at) const
+{
+    return run_coro(io_, backend_->release(sent_now(claim)), at);
+}
+
+release_outcome driver::abandon(const claim_ptr& claim, where at) const
+{
+    return run_coro(io_, backend_->abandon(sent_now(claim)), at);
+}
+
+extend_outcome driver::extend(const claim_ptr& claim, std::chrono::milliseconds ttl, where at) const
+{
+    return run_coro(io_, backend_->extend(sent_now(claim), ttl), at);
+}
+
+valid_outcome driver::valid(const claim_ptr& claim, where at) const
+{
+    return run_coro(io_, backend_->is_valid(sent_now(claim)), at);
+}
+
+hand_over_outcome driver::hand_over(const claim_ptr& held, const claim_ptr& next, where at) const
+{
+    return run_coro(io_, backend_->hand_over(sent_now(held), sent_now(next)), at);
+}
+
+std::vector<lock_status> driver::inspect(std::string key, where at) const
+{
+    return statuses(run_coro(io_, backend_->inspect(std::move(key)), at));
+}
+
+std::vector<lock_status> driver::break_key(std::string key, where at) const
+{
+    return statuses(run_coro(io_, backend_->break_key(std::move(key)), at));
+}
+
+std::vector<lock_status> driver::list(filter which, where at) const
+{
+    return statuses(run_coro(io_, backend_->list(std::move(which)), at));
+}
+
+std::vector<lock_status> driver::purge(std::size_t limit, where at) const
+{
+    return statuses(run_coro(io_, backend_->purge(limit), at));
+}
+
+running<std::uint64_t> driver::start_acquire(const claim_ptr& claim) const
+{
+    return start(io_, acquire(backend_, claim));
+}
+
+std::uint64_t driver::grant(const claim_ptr& claim, where at) const
+{
+    const auto outcome = create(claim, at);
+    COLOCK_CALLED_FROM(at)
+    {
+        BOOST_TEST(outcome.status == create_status::granted);
+    }
+    return outcome.fence;
+}
+
+create_outcome driver::refuse(const claim_ptr& claim, where at) const
+{
+    auto outcome = create(claim, at);
+    COLOCK_CALLED_FROM(at)
+    {
+        BOOST_TEST(outcome.status == create_status::busy);
+    }
+    return outcome;
+}
+
+void driver::give_back(const claim_ptr& claim, where at) const
+{
+    const auto outcome = release(claim, at);
+    COLOCK_CALLED_FROM(at)
+    {
+        BOOST_TEST(outcome.status == release_status::released);
+    }
+}
+
+void driver::check_held(const claim_ptr& claim, where at) const
+{
+    const auto outcome = valid(claim, at);
+    COLOCK_CALLED_FROM(at)
+    {
+        BOOST_TEST(!outcome.error);
+        BOOST_TEST(outcome.valid);
+    }
+}
+
+void driver::check_not_held(const claim_ptr& claim, where at) const
+{
+    const auto outcome = valid(claim, at);
+    COLOCK_CALLED_FROM(at)
+    {
+        BOOST_TEST(!outcome.error);
+        BOOST_TEST(!outcome.valid);
+    }
+}
+
+} // namespace colock::testing

@@ -1,0 +1,81 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "support/run.hpp"
+
+#include <colock/adapter.hpp>
+
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
+
+namespace colock::testing {
+
+/// A claim without a locker, that counts what its adapter told it.
+class plain_claim : public claim
+{
+public:
+    using claim::claim;
+
+    void at_risk() noexcept override { ++risks; }
+    void lost(lost_reason reason) noexcept override { losses.push_back(reason); }
+
+    int risks = 0;
+    std::vector<lost_reason> losses;
+};
+using plain_claim_ptr = boost::intrusive_ptr<plain_claim>;
+
+/// Speaks to an adapter as the core does, one operation at a time, each run to its end on the calling thread. The
+/// checking members report through Boost.Test, with the caller's line as context.
+class driver
+{
+public:
+    using where = std::source_location;
+    static constexpr std::chrono::milliseconds long_ttl = std::chrono::hours(1);
+
+    driver(asio::io_context& context, std::shared_ptr<adapter> backend);
+
+    [[nodiscard]] asio::io_context& io() const noexcept { return io_; }
+    [[nodiscard]] adapter& backend() const noexcept { return *backend_; }
+    [[nodiscard]] const std::shared_ptr<adapter>& shared_backend() const noexcept { return backend_; }
+
+    [[nodiscard]] static plain_claim_ptr exclusive(std::string key, std::chrono::milliseconds ttl = long_ttl);
+    [[nodiscard]] static plain_claim_ptr shared(
+        std::string key, std::size_t max_holders = 0, std::chrono::milliseconds ttl = long_ttl);
+    /// Keeps no place in a queue.
+    [[nodiscard]] static plain_claim_ptr one_attempt(std::string key, lock_mode mode = lock_mode::exclusive);
+
+    create_outcome create(const claim_ptr& claim, where at = where::current()) const;
+    release_outcome release(const claim_ptr& claim, where at = where::current()) const;
+    release_outcome abandon(const claim_ptr& claim, where at = where::current()) const;
+    extend_outcome extend(const claim_ptr& claim, std::chrono::milliseconds ttl, where at = where::current()) const;
+    valid_outcome valid(const claim_ptr& claim, where at = where::current()) const;
+    hand_over_outcome hand_over(const claim_ptr& held, const claim_ptr& next, where at = where::current()) const;
+    std::vector<lock_status> inspect(std::string key, where at = where::current()) const;
+    std::vector<lock_status> break_key(std::string key, where at = where::current()) const;
+    std::vector<lock_status> list(filter which = {}, where at = where::current()) const;
+    std::vector<lock_status> purge(std::size_t limit = 0, where at = where::current()) const;
+    /// Creates and waits in turns, as the core does with a claim that may wait for ever.
+    [[nodiscard]] running<std::uint64_t> start_acquire(const claim_ptr& claim) const;
+
+    /// Creates, and checks that it was granted; returns the fence.
+    std::uint64_t grant(const claim_ptr& claim, where at = where::current()) const;
+    /// Creates, and checks that it is busy.
+    create_outcome refuse(const claim_ptr& claim, where at = where::current()) const;
+    /// Releases, and checks that there was something to release.
+    void give_back(const claim_ptr& claim, where at = where::current()) const;
+    /// Checks what the backend says of the claim.
+    void check_held(const claim_ptr& claim, where at = where::current()) const;
+    void check_not_held(const claim_ptr& claim, where at = where::current()) const;
+
+private:
+    asio::io_context& io_;
+    std::shared_ptr<adapter> backend_;
+};
+
+} // namespace colock::testing
