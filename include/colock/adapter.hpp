@@ -198,8 +198,9 @@ public:
     /// `until` is when the core will try again on its own. The default never ends by itself, which is right only
     /// without `capabilities::events`.
     virtual void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done);
-    /// Ends a wait soon, if one is under way; its completion may be called or destroyed. Until then the claim is not
-    /// waited on again. The core calls nothing else for a claim before its wait has ended or was cancelled.
+    /// Ends a wait, if one is under way; its completion may be called or destroyed, now or later. Another wait for the
+    /// same claim may start at once; the core knows the completion of an old one and ignores it. The core starts no
+    /// other operation for a claim before its wait has ended or was cancelled.
     virtual void cancel_wait(claim& claim) noexcept;
 
     /// Gives `held` back and creates `next`, both exclusive, in one step. Default: one after the other. If it fails
@@ -219,6 +220,9 @@ public:
 
     /// Who is told of the backend's own events, beside each locker's observer. Kept weakly.
     void attach(const std::shared_ptr<observer>& listener);
+    /// Counted by each locker for itself; remove_user is true when the last has gone.
+    void add_user() noexcept;
+    [[nodiscard]] bool remove_user() noexcept;
     /// How often a lost connection was made anew.
     [[nodiscard]] std::uint64_t reconnects() const noexcept;
 
@@ -272,8 +276,7 @@ protected:
     [[nodiscard]] virtual asio::awaitable<release_outcome> do_release(claim_ptr claim) = 0;
     /// Default: `do_release`, right where requests cannot arrive late or out of order.
     [[nodiscard]] virtual asio::awaitable<release_outcome> do_abandon(claim_ptr claim);
-    [[nodiscard]] virtual asio::awaitable<extend_outcome> do_extend(
-        claim_ptr claim, std::chrono::milliseconds ttl) = 0;
+    [[nodiscard]] virtual asio::awaitable<extend_outcome> do_extend(claim_ptr claim, std::chrono::milliseconds ttl) = 0;
     [[nodiscard]] virtual asio::awaitable<valid_outcome> do_is_valid(claim_ptr claim) = 0;
 };
 

@@ -23,7 +23,7 @@ public:
     /// From any move-constructible function object; allocates.
     template <class Function>
         requires(!std::same_as<std::remove_cvref_t<Function>, completion> &&
-                 std::invocable<std::remove_cvref_t<Function>, Outcome>)
+                    std::invocable<std::remove_cvref_t<Function>, Outcome>)
     completion(Function&& function)
         : state_(new std::remove_cvref_t<Function>(std::forward<Function>(function))),
           act_(&act_on_function<std::remove_cvref_t<Function>>)

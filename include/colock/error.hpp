@@ -113,7 +113,8 @@ public:
     using error::error;
 };
 
-/// The lock of a `with_lock` was lost before its body ended. An exception of the body is nested (std::nested_exception).
+/// The lock of a `with_lock` was lost before its body ended. An exception of the body is nested
+/// (std::nested_exception).
 class lost_error : public error
 {
 public:

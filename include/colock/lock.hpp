@@ -12,25 +12,27 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
 namespace colock {
 
 namespace detail {
+class core;
 class record;
-}
+} // namespace detail
 
 /// A lock that is held: move-only, released when it dies.
 ///
 /// The destructor never throws and never blocks: it starts the release in the background and returns; a failure is
 /// settled there, and the ttl bounds what a lost connection can leave behind. A moved-from or default-constructed lock
 /// is empty: its accessors return nothing of interest, `release()` does nothing, and its other verbs throw
-/// validation_error with `errc::invalid_options`.
+/// validation_error with `errc::invalid_options` (the `async_` fronts, which have no executor then, from the call).
 ///
 /// The verbs return awaitables that resume on the caller's executor. They honour the cancellation types that the
-/// caller's coroutine lets through (under plain `co_spawn`: terminal), with the same effect for each type: the call ends
-/// with `operation_aborted`, the request that is under way goes on in the background.
+/// caller's coroutine lets through (under plain `co_spawn`: terminal), with the same effect for each type: the call
+/// ends with `operation_aborted`, the request that is under way goes on in the background.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: all but moving, assigning and destroying is safe.
 class lock
@@ -61,8 +63,8 @@ public:
     /// \throws error `unavailable`, `outcome_unknown`: no answer within the operation timeout.
     [[nodiscard]] asio::awaitable<bool> is_locked() const;
 
-    /// Sets the remaining time to `ttl`, counted from now; may shorten. The local deadline is lowered before the request
-    /// is sent and raised when it is answered. Waits for a renewal that is under way.
+    /// Sets the remaining time to `ttl`, counted from now; may shorten. The local deadline is lowered before the
+    /// request is sent and raised when it is answered. Waits for a renewal that is under way.
     /// \throws validation_error `invalid_ttl`: out of range, 0, or the lock has no ttl.
     /// \throws extend_error `not_held`: released, expired or taken; `unavailable`, `outcome_unknown`: not answered in
     /// time, the lock is held until the lower of both deadlines.
@@ -83,21 +85,23 @@ public:
     auto async_is_locked(CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<bool>(
-            executor(), [record = record_] { return is_locked_verb(record); }, completion_token);
+            executor(), [record = record_, core = core_] { return is_locked_verb(record, core); }, completion_token);
     }
     /// `void(error_code)`
     template <asio::completion_token_for<void(error_code)> CompletionToken = asio::deferred_t>
     auto async_extend(std::chrono::milliseconds ttl, CompletionToken&& completion_token = CompletionToken())
     {
         return detail::async_verb<void>(
-            executor(), [record = record_, ttl] { return extend_verb(record, ttl); }, completion_token);
+            executor(), [record = record_, core = core_, ttl] { return extend_verb(record, core, ttl); },
+            completion_token);
     }
     /// `void(error_code)`
     template <asio::completion_token_for<void(error_code)> CompletionToken = asio::deferred_t>
     auto async_release(on_failure report, CompletionToken&& completion_token = CompletionToken())
     {
         return detail::async_verb<void>(
-            executor(), [record = record_, report] { return release_verb(record, report); }, completion_token);
+            executor(), [record = record_, core = core_, report] { return release_verb(record, core, report); },
+            completion_token);
     }
     template <asio::completion_token_for<void(error_code)> CompletionToken = asio::deferred_t>
     auto async_release(CompletionToken&& completion_token = CompletionToken())
@@ -109,21 +113,25 @@ public:
     auto async_lost(CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<lost_reason>(
-            executor(), [record = record_] { return lost_verb(record); }, completion_token);
+            executor(), [record = record_, core = core_] { return lost_verb(record, core); }, completion_token);
     }
 
 private:
     friend class detail::record;
-    explicit lock(claim_ptr record) noexcept : record_(std::move(record)) {}
+    using core_ptr = std::shared_ptr<detail::core>;
 
+    lock(claim_ptr record, core_ptr core) noexcept : record_(std::move(record)), core_(std::move(core)) {}
+
+    /// \throws validation_error if the lock is empty
     [[nodiscard]] asio::any_io_executor executor() const;
-    static asio::awaitable<bool> is_locked_verb(claim_ptr record);
-    static asio::awaitable<void> extend_verb(claim_ptr record, std::chrono::milliseconds ttl);
-    static asio::awaitable<void> release_verb(claim_ptr record, on_failure report);
-    static asio::awaitable<lost_reason> lost_verb(claim_ptr record);
+    static asio::awaitable<bool> is_locked_verb(claim_ptr record, core_ptr core);
+    static asio::awaitable<void> extend_verb(claim_ptr record, core_ptr core, std::chrono::milliseconds ttl);
+    static asio::awaitable<void> release_verb(claim_ptr record, core_ptr core, on_failure report);
+    static asio::awaitable<lost_reason> lost_verb(claim_ptr record, core_ptr core);
 
     /// Always a detail::record.
     claim_ptr record_;
+    core_ptr core_;
 };
 
 } // namespace colock

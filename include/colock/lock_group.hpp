@@ -10,10 +10,6 @@
 
 namespace colock {
 
-namespace detail {
-class core;
-}
-
 /// Locks that are held together under one group id: move-only, released newest first when it dies.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: unsafe.
@@ -51,7 +47,6 @@ private:
     friend class detail::core;
 
     void drop() noexcept;
-    static asio::awaitable<std::vector<lock_report>> release_all(std::vector<lock> locks);
 
     std::shared_ptr<detail::core> core_;
     std::string id_;

@@ -27,11 +27,11 @@ namespace colock {
 /// Two families, one rule: a plain verb returns `asio::awaitable<T>` and throws; with `async_` in front it takes a
 /// completion token, completes with `void(error_code, T)` and runs on a strand of `get_executor()`.
 ///
-/// Cancellation of an acquire, the same for all three types: it completes promptly with `operation_aborted` and does not
-/// wait for the backend. If the lock was not granted yet, nothing is held afterwards; what is under way is settled in
-/// the background. If it is granted in the same instant, either the caller gets it or it is released. A plain verb
-/// honours the types that its coroutine lets through, which under `co_spawn` is terminal; an `async_` front honours all.
-/// A coroutine that is cancelled must run on a strand or in a one-thread context (Asio's own rule).
+/// Cancellation of an acquire, the same for all three types: it completes promptly with `operation_aborted` and does
+/// not wait for the backend. If the lock was not granted yet, nothing is held afterwards; what is under way is settled
+/// in the background. If it is granted in the same instant, either the caller gets it or it is released. A plain verb
+/// honours the types that its coroutine lets through, which under `co_spawn` is terminal; an `async_` front honours
+/// all. A coroutine that is cancelled must run on a strand or in a one-thread context (Asio's own rule).
 ///
 /// Errors common to all verbs that acquire:
 /// - validation_error: `invalid_key` (empty, over 512 bytes, or with a NUL), `invalid_ttl`, `invalid_retry`,
@@ -70,8 +70,8 @@ public:
     /// `asio::awaitable` or a plain value (movable, no reference); it runs on a strand of the caller's executor.
     ///
     /// The lease is renewed while it runs. It is cancelled (all types) a `stop_margin` before the lease can end, or as
-    /// soon as the loss is known. A value returned before the deadline stands. The caller's cancellation is forwarded to
-    /// the body; a value that it returns all the same stands. Returns only when the body has ended; the lock is
+    /// soon as the loss is known. A value returned before the deadline stands. The caller's cancellation is forwarded
+    /// to the body; a value that it returns all the same stands. Returns only when the body has ended; the lock is
     /// released then, whether or not the body moved the handle away.
     /// \throws lost_error `lost`: the lease was lost before the body ended; the body's exception, if any, is nested.
     /// \throws whatever the body throws, unchanged, if the lease stood.
@@ -159,19 +159,17 @@ public:
             completion_token);
     }
     template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
-    auto async_acquire_all(
-        std::vector<std::string> keys, CompletionToken&& completion_token = CompletionToken()) const
+    auto async_acquire_all(std::vector<std::string> keys, CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_acquire_all(std::move(keys), acquire_options{}, std::forward<CompletionToken>(completion_token));
     }
 
     /// `void(error_code, lock_group)`
     template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
-    auto async_acquire_global(
-        acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
+    auto async_acquire_global(acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return async_acquire_all({std::string(global_key)}, std::move(options),
-            std::forward<CompletionToken>(completion_token));
+        return async_acquire_all(
+            {std::string(global_key)}, std::move(options), std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
     auto async_acquire_global(CompletionToken&& completion_token = CompletionToken()) const
@@ -182,8 +180,7 @@ public:
     /// `void(std::exception_ptr)`, or `void(std::exception_ptr, T)` for a body that returns a T, which must then be
     /// default-constructible. A body's own exception comes out unchanged.
     template <class Body, class CompletionToken = asio::deferred_t>
-        requires detail::lock_body<Body> &&
-                 asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
+        requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
     auto async_with_lock(std::string key, acquire_options options, Body body,
         CompletionToken&& completion_token = CompletionToken()) const
     {
@@ -191,13 +188,11 @@ public:
             core(), get_executor(), std::move(key), std::move(options), std::move(body), completion_token);
     }
     template <class Body, class CompletionToken = asio::deferred_t>
-        requires detail::lock_body<Body> &&
-                 asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
-    auto async_with_lock(
-        std::string key, Body body, CompletionToken&& completion_token = CompletionToken()) const
+        requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
+    auto async_with_lock(std::string key, Body body, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return async_with_lock(std::move(key), acquire_options{}, std::move(body),
-            std::forward<CompletionToken>(completion_token));
+        return async_with_lock(
+            std::move(key), acquire_options{}, std::move(body), std::forward<CompletionToken>(completion_token));
     }
 
     /// `void(error_code, bool)`
@@ -209,8 +204,7 @@ public:
             completion_token);
     }
     /// `void(error_code, std::vector<lock_status>)`
-    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken =
-                  asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = asio::deferred_t>
     auto async_list(filter which, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<std::vector<lock_status>>(
@@ -218,21 +212,18 @@ public:
             completion_token);
     }
     /// `void(error_code, std::vector<lock_status>)`
-    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken =
-                  asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = asio::deferred_t>
     auto async_purge(std::size_t limit, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<std::vector<lock_status>>(
             get_executor(), [self = core(), limit] { return purge_verb(self, limit); }, completion_token);
     }
     /// `void(error_code, std::vector<lock_status>)`
-    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken =
-                  asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = asio::deferred_t>
     auto async_break_lock(std::string key, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<std::vector<lock_status>>(
-            get_executor(), [self = core(), key = std::move(key)] { return break_verb(self, key); },
-            completion_token);
+            get_executor(), [self = core(), key = std::move(key)] { return break_verb(self, key); }, completion_token);
     }
     /// `void(error_code, shutdown_report)`
     template <asio::completion_token_for<void(error_code, shutdown_report)> CompletionToken = asio::deferred_t>

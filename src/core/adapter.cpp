@@ -30,6 +30,7 @@ struct adapter::listeners
     std::mutex mutex;
     std::vector<std::weak_ptr<observer>> known;
     std::atomic<std::uint64_t> reconnects{0};
+    std::atomic<unsigned> users{0};
 };
 
 adapter::adapter(asio::any_io_executor executor)
@@ -55,10 +56,9 @@ void release_then_create(adapter& backend, claim_ptr held, claim_ptr next, compl
 {
     const auto self = backend.shared_from_this();
     const auto created = [self](claim_ptr claim, completion<hand_over_outcome> end, release_outcome released) {
-        self->start_create(std::move(claim),
-            [end = std::move(end), released = std::move(released)](create_outcome outcome) mutable {
-                end({std::move(released), std::move(outcome)});
-            });
+        self->start_create(
+            std::move(claim), [end = std::move(end), released = std::move(released)](
+                                  create_outcome outcome) mutable { end({std::move(released), std::move(outcome)}); });
     };
     const bool tainted = held->tainted();
     auto released = [created, next = std::move(next), done = std::move(done)](release_outcome outcome) mutable {
@@ -116,6 +116,16 @@ void adapter::attach(const std::shared_ptr<observer>& listener)
     const std::lock_guard guard(listeners_->mutex);
     std::erase_if(listeners_->known, [](const auto& known) { return known.expired(); });
     listeners_->known.push_back(listener);
+}
+
+void adapter::add_user() noexcept
+{
+    listeners_->users.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool adapter::remove_user() noexcept
+{
+    return listeners_->users.fetch_sub(1, std::memory_order_acq_rel) == 1;
 }
 
 std::uint64_t adapter::reconnects() const noexcept
@@ -204,9 +214,8 @@ asio::awaitable<release_outcome> adapter::abandon(claim_ptr claim)
 asio::awaitable<extend_outcome> adapter::extend(claim_ptr claim, std::chrono::milliseconds ttl)
 {
     return await_completion<extend_outcome>(
-        [self = shared_from_this(), claim = std::move(claim), ttl](auto done) mutable {
-            self->start_extend(std::move(claim), ttl, std::move(done));
-        });
+        [self = shared_from_this(), claim = std::move(claim), ttl](
+            auto done) mutable { self->start_extend(std::move(claim), ttl, std::move(done)); });
 }
 
 asio::awaitable<valid_outcome> adapter::is_valid(claim_ptr claim)
@@ -226,9 +235,8 @@ asio::awaitable<woken> adapter::wait(claim_ptr claim, lease_clock::time_point un
 asio::awaitable<hand_over_outcome> adapter::hand_over(claim_ptr held, claim_ptr next)
 {
     return await_completion<hand_over_outcome>(
-        [self = shared_from_this(), held = std::move(held), next = std::move(next)](auto done) mutable {
-            self->start_hand_over(std::move(held), std::move(next), std::move(done));
-        });
+        [self = shared_from_this(), held = std::move(held), next = std::move(next)](
+            auto done) mutable { self->start_hand_over(std::move(held), std::move(next), std::move(done)); });
 }
 
 asio::awaitable<list_outcome> adapter::inspect(std::string key)
@@ -254,16 +262,14 @@ asio::awaitable<list_outcome> adapter::list(filter which)
 
 asio::awaitable<list_outcome> adapter::purge(std::size_t limit)
 {
-    return await_completion<list_outcome>([self = shared_from_this(), limit](auto done) mutable {
-        self->start_purge(limit, std::move(done));
-    });
+    return await_completion<list_outcome>(
+        [self = shared_from_this(), limit](auto done) mutable { self->start_purge(limit, std::move(done)); });
 }
 
 asio::awaitable<closed> adapter::close(lease_clock::duration deadline)
 {
-    return await_completion<closed>([self = shared_from_this(), deadline](auto done) mutable {
-        self->start_close(deadline, std::move(done));
-    });
+    return await_completion<closed>(
+        [self = shared_from_this(), deadline](auto done) mutable { self->start_close(deadline, std::move(done)); });
 }
 
 } // namespace colock

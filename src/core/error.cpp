@@ -14,7 +14,8 @@ public:
     {
         switch (static_cast<errc>(value)) {
         case errc::retry_exhausted:
-            return "the lock stayed busy until the retry policy ended; allow more time or attempts, or treat it as busy";
+            return "the lock stayed busy until the retry policy ended; allow more time or attempts, or treat it as "
+                   "busy";
         case errc::not_held:
             return "the lock is not held by this handle any more: released, expired or taken; acquire it again, with a "
                    "longer ttl if the work outlasts it";
@@ -38,7 +39,8 @@ public:
         case errc::unsupported:
             return "the backend cannot do this; use another backend or other options";
         case errc::access_denied:
-            return "the backend refused our credentials or rights; correct them, or grant the rights that the backend's "
+            return "the backend refused our credentials or rights; correct them, or grant the rights that the "
+                   "backend's "
                    "documentation lists";
         case errc::misconfigured_backend:
             return "the backend is set up in a way in which locks cannot work; see the detail for what to change there";

@@ -121,8 +121,8 @@ std::optional<lease_clock::duration> retry_policy::delay_after(const retry_attem
         return (*function_)(attempt).delay();
     // Computed as doubles, which saturate instead of overflowing; the rounding is far below the jitter.
     const double number = static_cast<double>(attempt.number);
-    const double delay = static_cast<double>(first_.count()) * std::pow(factor_, number) +
-                         static_cast<double>(step_.count()) * number;
+    const double delay =
+        static_cast<double>(first_.count()) * std::pow(factor_, number) + static_cast<double>(step_.count()) * number;
     return delay >= static_cast<double>(cap_.count()) ? cap_
                                                       : lease_clock::duration(static_cast<lease_clock::rep>(delay));
 }

@@ -30,7 +30,8 @@ const char* to_string(lock_mode mode) noexcept
 bool filter::matches(const lock_status& status) const
 {
     return (!key || status.key == *key) && (!key_prefix || status.key.starts_with(*key_prefix)) &&
-           (!group || status.group == *group) && (!owner || status.owner == *owner) && (!mode || status.mode == *mode) &&
+           (!group || status.group == *group) && (!owner || status.owner == *owner) &&
+           (!mode || status.mode == *mode) &&
            (!created_before || (status.created && *status.created < *created_before)) &&
            (!created_after || (status.created && *status.created >= *created_after)) &&
            (!remaining_below || (status.remaining && *status.remaining < *remaining_below)) &&

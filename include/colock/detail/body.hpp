@@ -126,8 +126,7 @@ asio::awaitable<body_result_t<Body>> with_lock(
     std::shared_ptr<core> core, std::string key, acquire_options options, Body body)
 {
     body_slot<Body> slot{std::move(body), std::nullopt};
-    co_await run_with_lock(
-        std::move(core), std::move(key), std::move(options), body_ref{&slot, &body_slot<Body>::run});
+    co_await run_with_lock(std::move(core), std::move(key), std::move(options), body_ref{&slot, &body_slot<Body>::run});
     co_return slot.take();
 }
 
@@ -202,8 +201,8 @@ struct boost::asio::associator<Associator, colock::detail::body_completion<Handl
     {
         return Associator<Handler, DefaultCandidate>::get(completion.handler);
     }
-    static auto get(const colock::detail::body_completion<Handler, Body>& completion,
-        const DefaultCandidate& candidate) noexcept
+    static auto get(
+        const colock::detail::body_completion<Handler, Body>& completion, const DefaultCandidate& candidate) noexcept
     {
         return Associator<Handler, DefaultCandidate>::get(completion.handler, candidate);
     }

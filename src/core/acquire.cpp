@@ -1,0 +1,391 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/work.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+
+namespace colock::detail {
+
+namespace {
+
+/// An uncontended acquire in memory never suspends; every so often it lets others run.
+constexpr unsigned immediate_grants_in_a_row = 64;
+
+bool may_be_tried_again(const error_code& code)
+{
+    return code == errc::unavailable || code == errc::outcome_unknown;
+}
+
+} // namespace
+
+/// Leaves nothing behind when an acquiring frame dies, for whatever reason, before it has handed out its lock.
+struct core::departure
+{
+    core* self;
+    const record_ptr* wanted;
+
+    departure(core& owner, const record_ptr& subject) : self(&owner), wanted(&subject) {}
+    departure(const departure&) = delete;
+    departure& operator=(const departure&) = delete;
+    ~departure()
+    {
+        if (self)
+            self->depart(*wanted);
+    }
+    void dismiss() noexcept { self = nullptr; }
+};
+
+asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wanted)
+{
+    return acquire_under(std::move(self), std::move(wanted), nullptr);
+}
+
+asio::awaitable<lock> core::acquire_under(std::shared_ptr<core> self, record_ptr wanted, retry_schedule* shared)
+{
+    self->throw_refused(*wanted);
+    const auto now = lease_clock::now();
+    wanted->started = now;
+    departure leaving(*self, wanted);
+    retry_schedule own(wanted->own_policy ? *wanted->own_policy : self->options_.retry, now);
+    retry_schedule& schedule = shared ? *shared : own;
+    if (self->can_.immediate && !self->may_be_queued(wanted->key_hash()) && !self->closed_to_new_.load())
+        self->start_attempt(wanted, now, true);
+    if (wanted->where() == phase::held) {
+        if (++self->immediate_grants_ % immediate_grants_in_a_row == 0)
+            co_await asio::post(asio::deferred);
+        leaving.dismiss();
+        co_return record::make_lock(std::move(wanted), std::move(self));
+    }
+    parked place;
+    for (;;) {
+        std::uint32_t seen = 0;
+        switch (self->next_step(wanted, schedule, seen)) {
+        case step::granted:
+            leaving.dismiss();
+            co_return record::make_lock(std::move(wanted), std::move(self));
+        case step::again:
+            break;
+        case step::yield:
+            co_await asio::post(asio::deferred);
+            break;
+        case step::park:
+            // A cancellation that came between two awaits is only recorded; one that is not thrown by itself has to be
+            // looked for.
+            if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
+                throw boost::system::system_error(asio::error::operation_aborted);
+            co_await self->park(*wanted, place, seen);
+            break;
+        }
+    }
+}
+
+core::step core::next_step(const record_ptr& wanted, retry_schedule& schedule, std::uint32_t& seen)
+{
+    record& subject = *wanted;
+    if (subject.where() == phase::held)
+        return step::granted;
+    create_outcome outcome;
+    bool answered = false;
+    {
+        const std::lock_guard guard(mutex_);
+        if (subject.where() == phase::held)
+            return step::granted;
+        answered = std::exchange(subject.outcome_ready, false);
+        if (answered)
+            outcome = std::move(subject.outcome);
+    }
+    if (closed_to_new_.load(std::memory_order_relaxed))
+        throw_shutting_down(subject);
+    if (answered)
+        judge(wanted, schedule, std::move(outcome));
+    return wait_or_attempt(wanted, schedule, seen);
+}
+
+void core::judge(const record_ptr& wanted, retry_schedule& schedule, create_outcome outcome)
+{
+    record& subject = *wanted;
+    const auto now = lease_clock::now();
+    bool counts = subject.counted;
+    subject.last_error.reset();
+    subject.holder_expires = time_point::max();
+    subject.fresh_turn = false;
+    switch (outcome.status) {
+    case create_status::granted:
+        subject.last_error = make_failure(errc::unavailable,
+            "the grant arrived when too little of its ttl was left; use a longer ttl, or a faster link");
+        take_back_late_grant(wanted, now);
+        counts = true;
+        break;
+    case create_status::busy:
+        if (outcome.retry_after > lease_clock::duration::zero())
+            subject.holder_expires = saturating_add(now, outcome.retry_after);
+        break;
+    case create_status::failed:
+        if (!may_be_tried_again(outcome.error->code)) {
+            auto context = context_of(subject);
+            context.cause = outcome.error->cause;
+            context.detail = outcome.error->detail;
+            throw create_error(outcome.error->code, std::move(context));
+        }
+        subject.last_error = std::move(outcome.error);
+        counts = true;
+        break;
+    }
+    if (counts)
+        count_failure(subject, schedule, now);
+}
+
+void core::take_back_late_grant(const record_ptr& wanted, time_point now)
+{
+    {
+        const std::lock_guard guard(mutex_);
+        wanted->under_way = operation::give_back;
+    }
+    wanted->set_sent(now);
+    backend_->start_release(wanted, completion<release_outcome>::bind<&record::on_given_back>(wanted));
+}
+
+void core::count_failure(record& wanted, retry_schedule& schedule, time_point now)
+{
+    if (!schedule.failed(now))
+        give_up(wanted, schedule);
+}
+
+void core::give_up(record& wanted, const retry_schedule& schedule)
+{
+    auto context = context_of(wanted);
+    context.attempts = std::max<std::size_t>(context.attempts, schedule.attempts());
+    if (wanted.last_error) {
+        context.cause = wanted.last_error->cause;
+        context.detail = wanted.last_error->detail;
+        throw create_error(wanted.last_error->code, std::move(context));
+    }
+    throw retry_error(errc::retry_exhausted, std::move(context));
+}
+
+void core::throw_shutting_down(const record& wanted) const
+{
+    throw create_error(errc::shutting_down, context_of(wanted));
+}
+
+void core::throw_refused(const record& wanted) const
+{
+    if (!wanted.refused)
+        return;
+    auto context = context_of(wanted);
+    context.detail = wanted.refused->detail;
+    throw validation_error(wanted.refused->code, std::move(context));
+}
+
+core::step core::wait_or_attempt(const record_ptr& wanted, retry_schedule& schedule, std::uint32_t& seen)
+{
+    record& subject = *wanted;
+    const auto now = lease_clock::now();
+    work todo;
+    std::unique_lock guard(mutex_);
+    if (subject.where() == phase::held)
+        return step::granted;
+    if (!subject.queue && !subject.outcome_ready)
+        enqueue(subject, subject.attempted, todo);
+    seen = subject.version;
+
+    const auto unlocked = [&](auto act) {
+        guard.unlock();
+        todo.run(*this);
+        act();
+    };
+    if (subject.outcome_ready || subject.under_way != operation::none) {
+        if (now >= schedule.deadline())
+            unlocked([&] { give_up(subject, schedule); });
+        this->schedule(subject, schedule.deadline());
+        return step::park;
+    }
+    if (subject.is_head && !subject.attempted) {
+        unlocked([&] { start_attempt(wanted, now, schedule.attempts() == 0); });
+        return step::again;
+    }
+    if (now >= schedule.deadline())
+        unlocked([&] { give_up(subject, schedule); });
+    if (!subject.is_head) {
+        // Not its turn yet: it counts its attempts by its own delays, without a word to the backend.
+        if (schedule.finite() && now >= schedule.next_at()) {
+            unlocked([&] { count_failure(subject, schedule, now); });
+            return step::yield;
+        }
+    } else if (now >= schedule.next_at() || subject.event || now >= subject.holder_expires) {
+        // At once, over and over, would starve the loop.
+        if (!std::exchange(subject.fresh_turn, true)) {
+            unlocked([] {});
+            return step::yield;
+        }
+        unlocked([&] { start_attempt(wanted, now, now >= schedule.next_at()); });
+        return step::again;
+    }
+
+    if (!std::exchange(subject.waited, true)) {
+        ++stats_.waits;
+        ++stats_.waiting;
+        if (options_.observer)
+            todo.tell({.what = work::note::waiting, .subject = wanted});
+    }
+    time_point until = schedule.deadline();
+    if (subject.is_head)
+        until = std::min({until, schedule.next_at(), subject.holder_expires});
+    else if (schedule.finite())
+        until = std::min(until, schedule.next_at());
+    this->schedule(subject, until);
+    subject.fresh_turn = true;
+    const bool listens = subject.is_head && can_.events && !subject.waiting_on_adapter;
+    if (listens) {
+        subject.waiting_on_adapter = true;
+        ++subject.wait_number;
+    }
+    const std::uint32_t number = subject.wait_number;
+    guard.unlock();
+    todo.run(*this);
+    if (listens)
+        start_wait_at_adapter(subject, number, until);
+    return step::park;
+}
+
+void core::start_attempt(const record_ptr& wanted, time_point now, bool counted)
+{
+    record& subject = *wanted;
+    bool waits = false;
+    // A record in no queue is known to its own coroutine alone.
+    if (subject.queue) {
+        const std::lock_guard guard(mutex_);
+        // A local holder may have handed over to it in the meantime.
+        if (subject.under_way != operation::none || subject.outcome_ready || subject.where() != phase::acquiring)
+            return;
+        subject.under_way = operation::create;
+        waits = std::exchange(subject.waiting_on_adapter, false);
+        if (counted && subject.attempts_made > 0)
+            ++stats_.retries;
+    } else {
+        subject.under_way = operation::create;
+    }
+    subject.event = false;
+    subject.counted = counted;
+    subject.attempted = true;
+    subject.set_sent(now);
+    if (waits)
+        backend_->cancel_wait(subject);
+    backend_->start_create(wanted, completion<create_outcome>::bind<&record::on_created>(wanted));
+}
+
+void core::start_wait_at_adapter(record& wanted, std::uint32_t number, time_point until)
+{
+    backend_->start_wait(record_ptr(&wanted), until, [subject = record_ptr(&wanted), number](woken) {
+        if (const auto self = subject->weak_core.lock())
+            self->on_woken(subject, number);
+    });
+}
+
+void core::on_woken(const record_ptr& waiting, std::uint32_t wait_number)
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        if (waiting->where() != phase::acquiring || !waiting->waiting_on_adapter || waiting->wait_number != wait_number)
+            return;
+        waiting->waiting_on_adapter = false;
+        waiting->event = true;
+        waiting->notify(todo.wakes);
+    }
+    todo.run(*this);
+}
+
+void core::on_created(const record_ptr& wanted, create_outcome outcome)
+{
+    const auto pin = can_.immediate ? nullptr : weak_from_this().lock();
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        record& subject = *wanted;
+        subject.under_way = operation::none;
+        if (subject.where() == phase::ended)
+            return;
+        ++stats_.attempts;
+        ++subject.attempts_made;
+        const bool unknown = outcome.status == create_status::failed && outcome.error->code == errc::outcome_unknown;
+        if (unknown)
+            subject.taint();
+        if (outcome.status == create_status::busy)
+            ++stats_.busy;
+        if (unknown || outcome.status == create_status::granted ||
+            (outcome.status == create_status::busy && subject.queues()))
+            subject.left_trace = true;
+
+        if (subject.where() == phase::ending) {
+            subject.granted = outcome.status == create_status::granted;
+            if (subject.left_trace)
+                give_back(subject, todo);
+            else
+                end(subject, true, todo);
+        } else if (outcome.status == create_status::granted &&
+                   (can_.immediate || arrives_in_time(subject, lease_clock::now())))
+        {
+            grant(subject, outcome.fence, todo);
+        } else {
+            subject.outcome = std::move(outcome);
+            subject.outcome_ready = true;
+            subject.notify(todo.wakes);
+        }
+    }
+    todo.run(*this);
+}
+
+bool core::arrives_in_time(const record& wanted, time_point now) const noexcept
+{
+    const time_point ends = local_deadline(wanted.sent(), wanted.ttl());
+    return ends == time_point::max() || now + minimum_validity(wanted.ttl()) <= ends;
+}
+
+asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> self, record_ptr wanted)
+{
+    self->throw_refused(*wanted);
+    if (self->closed_to_new_.load())
+        self->throw_shutting_down(*wanted);
+    const auto now = lease_clock::now();
+    wanted->started = now;
+    departure leaving(*self, wanted);
+    if (self->may_be_queued(wanted->key_hash())) {
+        const std::lock_guard guard(self->mutex_);
+        if (self->find_queue(*wanted))
+            co_return std::nullopt;
+    }
+    self->start_attempt(wanted, now, true);
+    parked place;
+    create_outcome outcome;
+    for (;;) {
+        std::uint32_t seen = 0;
+        if (wanted->where() == phase::held) {
+            leaving.dismiss();
+            co_return record::make_lock(std::move(wanted), std::move(self));
+        }
+        {
+            const std::lock_guard guard(self->mutex_);
+            if (std::exchange(wanted->outcome_ready, false)) {
+                outcome = std::move(wanted->outcome);
+                break;
+            }
+            seen = wanted->version;
+        }
+        if (self->closed_to_new_.load())
+            self->throw_shutting_down(*wanted);
+        if (wanted->where() != phase::held)
+            co_await self->park(*wanted, place, seen);
+    }
+    if (outcome.status != create_status::failed)
+        co_return std::nullopt;
+    auto context = self->context_of(*wanted);
+    context.cause = outcome.error->cause;
+    context.detail = outcome.error->detail;
+    throw create_error(outcome.error->code, std::move(context));
+}
+
+} // namespace colock::detail

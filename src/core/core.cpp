@@ -1,0 +1,377 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/core.hpp"
+
+#include "core/validation.hpp"
+#include "core/work.hpp"
+
+#include <colock/observer.hpp>
+
+#include <unistd.h>
+
+#include <climits>
+
+namespace colock::detail {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string host_name()
+{
+    char name[HOST_NAME_MAX + 1] = {};
+    return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "";
+}
+
+std::shared_ptr<const owner_data> default_owner(const locker_options& options)
+{
+    auto owner = std::make_shared<owner_data>();
+    owner->owner = options.owner.empty() ? std::to_string(::getpid()) : options.owner;
+    owner->host = options.host.empty() ? host_name() : options.host;
+    return owner;
+}
+
+} // namespace
+
+std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_options options)
+{
+    if (!backend) {
+        throw validation_error(errc::invalid_options,
+            {.detail = "the adapter is null; make one with a factory, such as colock::memory::make_adapter"});
+    }
+    check_locker_options(options, *backend);
+    auto made = std::make_shared<core>(std::move(backend), std::move(options));
+    if (const auto executor = made->executor())
+        context_service::join(executor, made);
+    if (made->options_.observer)
+        made->backend_->attach(made->options_.observer);
+    made->backend_->add_user();
+    return made;
+}
+
+core::core(std::shared_ptr<adapter> backend, locker_options options)
+    : backend_(std::move(backend)), can_(backend_->capabilities()), limits_(backend_->limits()),
+      options_(std::move(options)), owner_(default_owner(options_))
+{
+}
+
+core::record_ptr core::prepare(
+    std::string key, acquire_options options, renewal by_default, bool queues, std::string_view group)
+{
+    const auto ttl = options.ttl.value_or(options_.ttl);
+    auto refused = check_key(key, limits_);
+    const auto check = [&](auto&& next) {
+        if (!refused)
+            refused = next();
+    };
+    check([&] { return check_ttl(ttl, limits_, can_); });
+    check([&] { return check_mode(options.mode, options.max_holders, can_, backend_->name()); });
+    check([&] { return check_label("owner", options.owner); });
+    check([&] { return check_label("comment", options.comment); });
+    if (options.retry)
+        check([&] { return check_retry(*options.retry); });
+    const auto max_hold = options.max_hold ? options.max_hold : options_.max_hold;
+    check([&]() -> std::unique_ptr<const failure> {
+        if (!max_hold || (*max_hold >= limits_.min_ttl && *max_hold <= limits_.max_ttl))
+            return nullptr;
+        return std::make_unique<const failure>(failure{errc::invalid_options, {},
+            "max_hold is " + std::to_string(max_hold->count()) + " ms; give one from " +
+                std::to_string(limits_.min_ttl.count()) + " to " + std::to_string(limits_.max_ttl.count()) + " ms"});
+    });
+
+    auto owner = owner_;
+    if (!options.owner.empty() || !options.comment.empty() || !group.empty()) {
+        auto special = std::make_shared<owner_data>(*owner_);
+        if (!options.owner.empty())
+            special->owner = std::move(options.owner);
+        special->comment = std::move(options.comment);
+        special->group = group;
+        owner = std::move(special);
+    }
+    record_ptr made(new record(shared_from_this(), {.key = std::move(key),
+                                                       .mode = options.mode,
+                                                       .max_holders = options.max_holders,
+                                                       .ttl = ttl,
+                                                       .queues = queues,
+                                                       .owner = std::move(owner)}));
+    made->refused = std::move(refused);
+    if (options.retry)
+        made->own_policy = std::make_unique<const retry_policy>(std::move(*options.retry));
+    made->max_hold = max_hold;
+    made->renews = options.renewal.value_or(by_default) == renewal::automatic && ttl > 0ms;
+    return made;
+}
+
+error_context core::context_of(const record& wanted) const
+{
+    return {.key = wanted.key(),
+        .backend = backend_name(),
+        .attempts = wanted.attempts_made,
+        .elapsed = wanted.started == time_point{} ? 0ns : lease_clock::now() - wanted.started};
+}
+
+std::vector<held_lock> core::held_locks()
+{
+    std::vector<held_lock> result;
+    const std::lock_guard guard(mutex_);
+    const auto now = lease_clock::now();
+    for (const record& held : held_) {
+        const auto ends = held.lease().valid_until();
+        if (ends <= now)
+            continue;
+        held_lock& seen = result.emplace_back();
+        seen.key = held.key();
+        seen.group = held.owner().group;
+        seen.mode = held.mode();
+        seen.fence = held.fence;
+        seen.ttl = held.ttl();
+        if (ends != time_point::max())
+            seen.valid_for = ends - now;
+    }
+    return result;
+}
+
+locker_stats core::stats()
+{
+    locker_stats result;
+    {
+        const std::lock_guard guard(mutex_);
+        result = stats_;
+        result.held = held_.size();
+    }
+    result.reconnects = backend_->reconnects();
+    return result;
+}
+
+void core::orphan()
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        closed_to_new_ = true;
+        for (auto& [key, queue] : queues_) {
+            for (record& member : queue->members)
+                member.notify(todo.wakes);
+        }
+    }
+    todo.run(*this);
+    detach_from_backend();
+}
+
+void core::detach_from_backend()
+{
+    {
+        const std::lock_guard guard(mutex_);
+        if (std::exchange(detached_, true))
+            return;
+    }
+    if (backend_->remove_user() && !dead_)
+        backend_->start_close(options_.operation_timeout, [](closed) {});
+}
+
+void core::context_shutdown() noexcept
+{
+    work todo;
+    std::optional<lease_timer> timer;
+    boost::container::small_vector<record_ptr, 8> inert;
+    {
+        const std::lock_guard guard(mutex_);
+        dead_ = true;
+        closed_to_new_ = true;
+        timer.swap(timer_);
+        while (!parked_.empty())
+            todo.wakes.add(parked_.front());
+        while (!timers_.empty()) {
+            timers_.begin()->due = time_point::max();
+            timers_.erase(timers_.begin());
+        }
+        if (!can_.immediate) {
+            while (!ending_.empty())
+                end(ending_.front(), false, todo);
+        }
+    }
+    // Destroying the handlers destroys coroutines, and with them what they hold.
+    todo.run(*this);
+}
+
+asio::awaitable<shutdown_report> core::shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline)
+{
+    const auto until = saturating_add(lease_clock::now(), deadline);
+    self->begin_shutdown();
+    parked place;
+    for (;;) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex_);
+            if ((self->held_.empty() && self->ending_.empty()) || lease_clock::now() >= until)
+                break;
+            self->schedule(self->drained_, until);
+            seen = self->drained_.version;
+        }
+        co_await self->park(self->drained_, place, seen);
+    }
+    auto report = self->end_shutdown();
+    self->detach_from_backend();
+    co_return report;
+}
+
+void core::begin_shutdown()
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        closed_to_new_ = true;
+        for (auto& [key, queue] : queues_) {
+            for (record& member : queue->members)
+                member.notify(todo.wakes);
+        }
+        for (auto next = held_.begin(); next != held_.end();) {
+            record& held = *next++;
+            if (!held.body_runs) {
+                begin_end(held, lost_reason::shutting_down, todo);
+            } else if (!held.stop_signalled) {
+                held.stop_signalled = true;
+                held.stop_reason = lost_reason::shutting_down;
+                held.notify(todo.wakes);
+            }
+        }
+    }
+    todo.run(*this);
+}
+
+shutdown_report core::end_shutdown()
+{
+    shutdown_report report;
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        schedule(drained_, time_point::max());
+        for (record& held : held_) {
+            report.still_running.push_back(held.key());
+            // Left to its ttl.
+            held.renews = false;
+            held.renew_at = time_point::max();
+            reschedule_held(held);
+        }
+        while (!ending_.empty()) {
+            record& unanswered = ending_.front();
+            report.unsettled.push_back(unanswered.key());
+            unanswered.settles = true;
+            end(unanswered, false, todo);
+        }
+        report.unproven = stats_.unproven;
+    }
+    todo.run(*this);
+    return report;
+}
+
+/// One question to the backend that belongs to no claim.
+struct core::query_state : waitable
+{
+    std::optional<list_outcome> outcome;
+};
+
+asio::awaitable<list_outcome> core::query(
+    std::shared_ptr<core> self, std::string key, std::function<void(adapter&, completion<list_outcome>)> start)
+{
+    const auto refuse = [&](errc code, std::string detail) {
+        throw validation_error(code, {.key = key, .backend = self->backend_name(), .detail = std::move(detail)});
+    };
+    if (!self->can_.list)
+        refuse(errc::unsupported, self->backend_name() + " cannot list its locks");
+    if (self->dead_)
+        throw create_error(errc::shutting_down, {.key = key, .backend = self->backend_name()});
+    const auto began = lease_clock::now();
+    auto state = std::make_shared<query_state>();
+    start(*self->backend_, [state, weak = self->weak_from_this()](list_outcome outcome) {
+        const auto owner = weak.lock();
+        if (!owner)
+            return;
+        work todo;
+        {
+            const std::lock_guard guard(owner->mutex_);
+            state->outcome = std::move(outcome);
+            state->notify(todo.wakes);
+        }
+        todo.run(*owner);
+    });
+    parked place;
+    for (;;) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex_);
+            if (state->outcome)
+                break;
+            seen = state->version;
+        }
+        co_await self->park(*state, place, seen);
+    }
+    if (const auto failed = state->outcome->error) {
+        throw error(failed->code, {.key = key,
+                                      .backend = self->backend_name(),
+                                      .attempts = 1,
+                                      .elapsed = lease_clock::now() - began,
+                                      .cause = failed->cause,
+                                      .detail = failed->detail});
+    }
+    co_return std::move(*state->outcome);
+}
+
+namespace {
+
+void throw_if_refused(const std::unique_ptr<const failure>& refused, std::string key, std::string backend)
+{
+    if (refused) {
+        throw validation_error(
+            refused->code, {.key = std::move(key), .backend = std::move(backend), .detail = refused->detail});
+    }
+}
+
+} // namespace
+
+asio::awaitable<bool> core::is_locked(std::shared_ptr<core> self, std::string key)
+{
+    throw_if_refused(check_key(key, self->limits_), key, self->backend_name());
+    const auto seen = co_await query(self, key,
+        [key](adapter& backend, completion<list_outcome> done) { backend.start_inspect(key, std::move(done)); });
+    co_return !seen.locks.empty();
+}
+
+asio::awaitable<std::vector<lock_status>> core::list(std::shared_ptr<core> self, filter which)
+{
+    auto seen = co_await query(self, {},
+        [which](adapter& backend, completion<list_outcome> done) { backend.start_list(which, std::move(done)); });
+    co_return std::move(seen.locks);
+}
+
+asio::awaitable<std::vector<lock_status>> core::purge(std::shared_ptr<core> self, std::size_t limit)
+{
+    auto swept = co_await query(self, {},
+        [limit](adapter& backend, completion<list_outcome> done) { backend.start_purge(limit, std::move(done)); });
+    co_return std::move(swept.locks);
+}
+
+asio::awaitable<std::vector<lock_status>> core::break_lock(std::shared_ptr<core> self, std::string key)
+{
+    throw_if_refused(check_key(key, self->limits_), key, self->backend_name());
+    auto broken = co_await query(self, key,
+        [key](adapter& backend, completion<list_outcome> done) { backend.start_break(key, std::move(done)); });
+    self->break_local(key);
+    co_return std::move(broken.locks);
+}
+
+void core::break_local(const std::string& key)
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        for (auto next = held_.begin(); next != held_.end();) {
+            record& held = *next++;
+            // One that was granted since was granted after the break: its own release will find it.
+            if (held.key() == key)
+                begin_end(held, lost_reason::broken, todo);
+        }
+    }
+    todo.run(*this);
+}
+
+} // namespace colock::detail

@@ -1,0 +1,264 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/adapter.hpp>
+#include <colock/lock.hpp>
+#include <colock/lock_group.hpp>
+#include <colock/options.hpp>
+#include <colock/stats.hpp>
+
+#include "core/context_service.hpp"
+#include "core/parking.hpp"
+#include "core/record.hpp"
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock::detail {
+
+/// Those of one locker that want the same key, in arrival order. Only heads speak to the backend: one exclusive claim,
+/// or the whole run of shared claims in front.
+struct key_queue
+{
+    std::string key;
+    std::size_t hash = 0;
+    boost::intrusive::list<record,
+        boost::intrusive::base_hook<boost::intrusive::list_base_hook<boost::intrusive::tag<queue_tag>>>>
+        members;
+    std::size_t heads = 0;
+    /// Hand-overs from one local holder to the next since others had their turn.
+    unsigned handed_over = 0;
+};
+
+/// The shared state of a locker: its local queues, its leases with their one timer, and the clean-up of what callers
+/// have left behind.
+///
+/// One mutex guards it all. It is never held while an adapter, an observer or a handler is called, or while anything is
+/// destroyed that could own a coroutine.
+class core final : public context_member, public std::enable_shared_from_this<core>
+{
+public:
+    using time_point = lease_clock::time_point;
+    using record_ptr = record::ptr;
+
+    /// \throws validation_error
+    [[nodiscard]] static std::shared_ptr<core> make(std::shared_ptr<adapter> backend, locker_options options);
+    core(std::shared_ptr<adapter> backend, locker_options options);
+
+    [[nodiscard]] asio::any_io_executor executor() const { return backend_->executor(); }
+    [[nodiscard]] const locker_options& options() const noexcept { return options_; }
+    [[nodiscard]] std::string backend_name() const { return std::string(backend_->name()); }
+    [[nodiscard]] capabilities can() const noexcept { return can_; }
+
+    // The verbs. Each is a coroutine that owns what it needs.
+    static asio::awaitable<lock> acquire(std::shared_ptr<core> self, record_ptr wanted);
+    static asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, record_ptr wanted);
+    static asio::awaitable<lock_group> acquire_all(
+        std::shared_ptr<core> self, std::vector<std::string> keys, acquire_options options);
+    static asio::awaitable<lock> acquire_for_group(
+        std::shared_ptr<core> self, std::string group, std::string key, acquire_options options);
+    static asio::awaitable<std::vector<lock_report>> release_each(std::vector<lock> locks);
+    static asio::awaitable<void> release(std::shared_ptr<core> self, record_ptr held, on_failure report);
+    /// Quiet, and deaf to the caller's cancellation; bounded by the operation timeout.
+    static asio::awaitable<void> release_uncancelled(std::shared_ptr<core> self, record_ptr held);
+    static asio::awaitable<void> extend(std::shared_ptr<core> self, record_ptr held, std::chrono::milliseconds ttl);
+    static asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record_ptr held);
+    static asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record_ptr held);
+    static asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key);
+    static asio::awaitable<std::vector<lock_status>> list(std::shared_ptr<core> self, filter which);
+    static asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std::size_t limit);
+    static asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self, std::string key);
+    static asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline);
+
+    /// The record of an acquire; bad input is kept in it and thrown when the verb is awaited.
+    [[nodiscard]] record_ptr prepare(
+        std::string key, acquire_options options, renewal by_default, bool queues, std::string_view group = {});
+    [[nodiscard]] error_context context_of(const record& wanted) const;
+
+    [[nodiscard]] std::vector<held_lock> held_locks();
+    [[nodiscard]] locker_stats stats();
+    /// The last locker handle is gone: waiters end, what is held stays.
+    void orphan();
+
+    /// Gives a held lock back in the background.
+    void let_go(record& held) noexcept;
+    /// A frame died before it could hand out what it waited for.
+    void depart(const record_ptr& wanted) noexcept;
+
+    // with_lock's own.
+    void body_begins(record& held);
+    /// Completes when the body of `held` has to stop.
+    static asio::awaitable<void> supervise(std::shared_ptr<core> self, record_ptr held);
+    /// Why the result of the body cannot stand; nothing if the lease stood until now, or the body itself ended it.
+    [[nodiscard]] std::optional<lost_reason> body_ends(record& held);
+
+    // What the adapter tells, through the record.
+    void on_created(const record_ptr& wanted, create_outcome outcome);
+    void on_given_back(const record_ptr& ending, release_outcome outcome);
+    void on_handed_over(const record_ptr& ending, const record_ptr& next, hand_over_outcome outcome);
+    void on_extended(const record_ptr& held, extend_outcome outcome);
+    void on_woken(const record_ptr& waiting, std::uint32_t wait_number);
+    void on_risk(const record_ptr& held);
+    void declare_lost(const record_ptr& held, lost_reason reason);
+    void on_lease_moved(const record_ptr& held);
+
+    void context_shutdown() noexcept override;
+
+    /// Suspends until `source` changes; not at all if it has since `seen`. The caller's frame keeps source, place and
+    /// core.
+    [[nodiscard]] auto park(waitable& source, parked& place, std::uint32_t seen)
+    {
+        return asio::async_initiate<const asio::deferred_t, void(error_code)>(
+            [](auto handler, core* self, waitable* where, parked* slot, std::uint32_t version) {
+                slot->source = where;
+                slot->executor = asio::get_associated_executor(handler);
+                slot->handler = std::move(handler);
+                self->suspend(*slot, version);
+            },
+            asio::deferred, this, &source, &place, seen);
+    }
+
+private:
+    struct work;
+    struct departure;
+    struct query_state;
+    struct drain : waitable
+    {
+    };
+    using registry = boost::intrusive::list<record,
+        boost::intrusive::base_hook<boost::intrusive::list_base_hook<boost::intrusive::tag<registry_tag>>>>;
+    using heap = boost::intrusive::multiset<waitable,
+        boost::intrusive::base_hook<boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>>>>;
+
+    enum class step : unsigned char
+    {
+        granted,
+        again,
+        yield,
+        park,
+    };
+
+    // parking.cpp
+    void suspend(parked& place, std::uint32_t seen);
+    void unpark(parked& place);
+
+    // acquire.cpp
+    [[nodiscard]] step next_step(const record_ptr& wanted, retry_schedule& schedule, std::uint32_t& seen);
+    void judge(const record_ptr& wanted, retry_schedule& schedule, create_outcome outcome);
+    [[nodiscard]] step wait_or_attempt(const record_ptr& wanted, retry_schedule& schedule, std::uint32_t& seen);
+    void count_failure(record& wanted, retry_schedule& schedule, time_point now);
+    [[noreturn]] void give_up(record& wanted, const retry_schedule& schedule);
+    [[noreturn]] void throw_shutting_down(const record& wanted) const;
+    void throw_refused(const record& wanted) const;
+    void start_attempt(const record_ptr& wanted, time_point now, bool counted);
+    void start_wait_at_adapter(record& wanted, std::uint32_t number, time_point until);
+    [[nodiscard]] bool arrives_in_time(const record& wanted, time_point now) const noexcept;
+    void take_back_late_grant(const record_ptr& wanted, time_point now);
+    [[nodiscard]] static asio::awaitable<lock> acquire_under(
+        std::shared_ptr<core> self, record_ptr wanted, retry_schedule* shared);
+
+    // queue.cpp; the mutex is held.
+    [[nodiscard]] bool may_be_queued(std::size_t hash) const noexcept
+    {
+        return queued_[hash % queued_.size()].load(std::memory_order_acquire) != 0;
+    }
+    [[nodiscard]] key_queue* find_queue(const record& wanted);
+    void enqueue(record& wanted, bool as_head, work& todo);
+    void leave_queue(record& wanted, work& todo);
+    void promote(key_queue& queue, work& todo);
+    [[nodiscard]] record_ptr next_for_hand_over(record& held);
+
+    // lease.cpp; the mutex is held.
+    void grant(record& wanted, std::uint64_t fence, work& todo);
+    void begin_end(record& held, lost_reason reason, work& todo);
+    void reschedule_held(record& held);
+    void start_renewal(record& held, time_point now, work& todo);
+    [[nodiscard]] time_point capped_deadline(const record& held, std::chrono::milliseconds ttl) const noexcept;
+    [[nodiscard]] std::chrono::milliseconds minimum_validity(std::chrono::milliseconds ttl) const noexcept;
+    [[nodiscard]] lease_clock::duration stop_margin(const record& held) const noexcept;
+
+    // hold.cpp
+    void begin_release(record& held);
+    [[nodiscard]] bool await_answer(record& ending, std::uint32_t& seen);
+    void raise_failed_release(record& ended, bool was_held);
+    void check_extend(const record& held, std::chrono::milliseconds ttl) const;
+    [[nodiscard]] bool begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
+        const std::shared_ptr<std::optional<extend_outcome>>& result, std::uint32_t& seen);
+    void report_extended(const record& held, const std::optional<extend_outcome>& result);
+    enum class query_start : unsigned char
+    {
+        started,
+        busy,
+        ended,
+    };
+    [[nodiscard]] query_start begin_is_valid(
+        const record_ptr& held, const std::shared_ptr<std::optional<valid_outcome>>& result, std::uint32_t& seen);
+    void on_checked(const record_ptr& held, std::optional<valid_outcome>& result, valid_outcome outcome);
+    template <class Outcome>
+    [[nodiscard]] bool await_result(record& held, const std::optional<Outcome>& result, std::uint32_t& seen);
+
+    // settle.cpp; the mutex is held.
+    void enter_ending(record& ending);
+    void give_back(record& ending, work& todo);
+    void retry_later(record& ending, work& todo);
+    void end(record& ending, bool proven, work& todo);
+    /// Not under the mutex: the last owner of `ending` leaves, and the core must outlive the clean-up.
+    void keep_until_ended(record& ending);
+
+    // timers.cpp; the mutex is held, except in on_timer.
+    void schedule(waitable& source, time_point due);
+    void arm_timer();
+    void on_timer();
+    void on_due(waitable& due, time_point now, work& todo);
+
+    [[nodiscard]] static asio::awaitable<list_outcome> query(
+        std::shared_ptr<core> self, std::string key, std::function<void(adapter&, completion<list_outcome>)> start);
+    void begin_shutdown();
+    [[nodiscard]] shutdown_report end_shutdown();
+    void break_local(const std::string& key);
+    void detach_from_backend();
+
+    const std::shared_ptr<adapter> backend_;
+    const capabilities can_;
+    const adapter_limits limits_;
+    const locker_options options_;
+    const std::shared_ptr<const owner_data> owner_;
+
+    std::mutex mutex_;
+    /// Shutting down, orphaned, or without a context: waiters end, and no acquire begins.
+    std::atomic<bool> closed_to_new_{false};
+    /// The backend was told that this locker needs it no more.
+    bool detached_ = false;
+    std::atomic<bool> dead_{false};
+    boost::unordered_flat_map<std::string_view, std::unique_ptr<key_queue>> queues_;
+    /// How many queues there are per hash, so that an uncontended acquire needs neither the mutex nor a look-up.
+    std::array<std::atomic<std::uint32_t>, 256> queued_{};
+    registry held_;
+    /// Each member is kept alive by a reference of its own.
+    registry ending_;
+    parking_lot parked_;
+    /// Keeps the core while something is being given back that no handle owns any more.
+    std::shared_ptr<core> self_;
+    drain drained_;
+    heap timers_;
+    std::optional<lease_timer> timer_;
+    time_point armed_for_ = time_point::max();
+    locker_stats stats_;
+    std::atomic<unsigned> immediate_grants_{0};
+};
+
+} // namespace colock::detail

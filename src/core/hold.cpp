@@ -1,0 +1,280 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/validation.hpp"
+#include "core/work.hpp"
+
+namespace colock::detail {
+
+namespace {
+
+/// A release whose caller leaves early goes on without it.
+struct leaves_rest_to_core
+{
+    core& self;
+    record& ending;
+    ~leaves_rest_to_core() { self.let_go(ending); }
+};
+
+} // namespace
+
+asio::awaitable<void> core::release(std::shared_ptr<core> self, record_ptr held, on_failure report)
+{
+    const bool was_held = held->where() == phase::held;
+    if (was_held)
+        self->begin_release(*held);
+    if (held->where() == phase::ending) {
+        const leaves_rest_to_core rest{*self, *held};
+        parked place;
+        std::uint32_t seen = 0;
+        while (was_held && self->await_answer(*held, seen))
+            co_await self->park(*held, place, seen);
+    }
+    if (report == on_failure::raise)
+        self->raise_failed_release(*held, was_held);
+}
+
+asio::awaitable<void> core::release_uncancelled(std::shared_ptr<core> self, record_ptr held)
+{
+    self->begin_release(*held);
+    parked place;
+    place.deaf = true;
+    std::uint32_t seen = 0;
+    while (self->await_answer(*held, seen))
+        co_await self->park(*held, place, seen);
+}
+
+void core::begin_release(record& held)
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        if (held.where() == phase::held)
+            begin_end(held, lost_reason::released, todo);
+    }
+    todo.run(*this);
+}
+
+bool core::await_answer(record& ending, std::uint32_t& seen)
+{
+    const std::lock_guard guard(mutex_);
+    if (ending.answered || ending.where() == phase::ended)
+        return false;
+    const auto now = lease_clock::now();
+    if (ending.answer_deadline == time_point::max())
+        ending.answer_deadline = saturating_add(now, options_.operation_timeout);
+    if (now >= ending.answer_deadline)
+        return false;
+    ending.answer_by = ending.answer_deadline;
+    schedule(ending, std::min(ending.retry_at, ending.answer_by));
+    seen = ending.version;
+    return true;
+}
+
+void core::raise_failed_release(record& ended, bool was_held)
+{
+    error_code code;
+    auto context = context_of(ended);
+    {
+        const std::lock_guard guard(mutex_);
+        const bool lost = ended.end_reason && *ended.end_reason != lost_reason::released;
+        if (!was_held) {
+            // A second release, or one of a lock whose loss was reported already.
+            if (!lost || std::exchange(ended.loss_reported, true))
+                return;
+            code = errc::not_held;
+            context.detail = std::string("the lease had ended: ") + to_string(*ended.end_reason);
+        } else if (!ended.answered) {
+            code = errc::outcome_unknown;
+        } else if (ended.answer.status == release_status::failed) {
+            code = ended.answer.error->code;
+            context.cause = ended.answer.error->cause;
+            context.detail = ended.answer.error->detail;
+        } else if (ended.answer.status == release_status::not_held) {
+            code = errc::not_held;
+            context.detail = "the backend no longer knew it as ours";
+        }
+    }
+    if (code)
+        throw release_error(code, std::move(context));
+}
+
+asio::awaitable<void> core::extend(std::shared_ptr<core> self, record_ptr held, std::chrono::milliseconds ttl)
+{
+    self->check_extend(*held, ttl);
+    parked place;
+    std::uint32_t seen = 0;
+    const auto result = std::make_shared<std::optional<extend_outcome>>();
+    // A renewal may be under way, or another extend.
+    while (!self->begin_extend(held, ttl, result, seen))
+        co_await self->park(*held, place, seen);
+    while (self->await_result(*held, *result, seen))
+        co_await self->park(*held, place, seen);
+    self->report_extended(*held, *result);
+}
+
+void core::check_extend(const record& held, std::chrono::milliseconds ttl) const
+{
+    using namespace std::chrono_literals;
+    auto context = context_of(held);
+    if (held.ttl() == 0ms) {
+        context.detail = "the lock has no ttl, there is nothing to extend; acquire it with one";
+        throw validation_error(errc::invalid_ttl, std::move(context));
+    }
+    if (ttl == 0ms) {
+        context.detail = "the ttl is 0 ms; a lock with a ttl cannot be made one without, give a positive one";
+        throw validation_error(errc::invalid_ttl, std::move(context));
+    }
+    if (const auto refused = check_ttl(ttl, limits_, can_)) {
+        context.detail = refused->detail;
+        throw validation_error(refused->code, std::move(context));
+    }
+}
+
+bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
+    const std::shared_ptr<std::optional<extend_outcome>>& result, std::uint32_t& seen)
+{
+    record& subject = *held;
+    const auto not_held = [&](lost_reason reason) {
+        auto context = context_of(subject);
+        context.detail = std::string("its lease had ended: ") + to_string(reason);
+        throw extend_error(errc::not_held, std::move(context));
+    };
+    {
+        std::unique_lock guard(mutex_);
+        if (subject.where() != phase::held) {
+            const auto reason = subject.end_reason.value_or(lost_reason::released);
+            guard.unlock();
+            not_held(reason);
+        }
+        const auto now = lease_clock::now();
+        if (now >= subject.lease().valid_until()) {
+            guard.unlock();
+            declare_lost(held, lost_reason::expired);
+            not_held(lost_reason::expired);
+        }
+        seen = subject.version;
+        if (subject.under_way != operation::none)
+            return false;
+        subject.set_sent(now);
+        // A shorter ttl counts from the request on: the answer may never come.
+        subject.lease().set_ttl_bound(std::min(subject.lease().ttl_bound(), capped_deadline(subject, ttl)));
+        subject.under_way = operation::extend;
+        subject.extend_ttl = ttl;
+        subject.extend_result = result;
+        subject.answer_deadline = saturating_add(now, options_.operation_timeout);
+        reschedule_held(subject);
+    }
+    backend_->start_extend(held, ttl, completion<extend_outcome>::bind<&record::on_extended>(held));
+    return true;
+}
+
+template <class Outcome>
+bool core::await_result(record& held, const std::optional<Outcome>& result, std::uint32_t& seen)
+{
+    const std::lock_guard guard(mutex_);
+    if (result || held.where() == phase::ended || lease_clock::now() >= held.answer_deadline)
+        return false;
+    held.answer_by = held.answer_deadline;
+    if (held.where() == phase::held)
+        reschedule_held(held);
+    else
+        schedule(held, std::min(held.retry_at, held.answer_by));
+    seen = held.version;
+    return true;
+}
+
+void core::report_extended(const record& held, const std::optional<extend_outcome>& result)
+{
+    auto context = context_of(held);
+    error_code code = errc::outcome_unknown;
+    {
+        const std::lock_guard guard(mutex_);
+        if (result && result->status == extend_status::extended && held.where() == phase::held)
+            return;
+        if (result && result->status == extend_status::failed) {
+            code = result->error->code;
+            context.cause = result->error->cause;
+            context.detail = result->error->detail;
+        } else if (result) {
+            code = errc::not_held;
+            if (held.end_reason)
+                context.detail = std::string("its lease had ended: ") + to_string(*held.end_reason);
+        }
+    }
+    throw extend_error(code, std::move(context));
+}
+
+asio::awaitable<bool> core::is_valid(std::shared_ptr<core> self, record_ptr held)
+{
+    const auto result = std::make_shared<std::optional<valid_outcome>>();
+    parked place;
+    std::uint32_t seen = 0;
+    for (;;) {
+        const auto begun = self->begin_is_valid(held, result, seen);
+        if (begun == query_start::ended)
+            co_return false;
+        if (begun == query_start::started)
+            break;
+        co_await self->park(*held, place, seen);
+    }
+    while (self->await_result(*held, *result, seen))
+        co_await self->park(*held, place, seen);
+    const std::unique_lock guard(self->mutex_);
+    if (!*result)
+        throw error(errc::outcome_unknown, self->context_of(*held));
+    if ((*result)->error) {
+        auto context = self->context_of(*held);
+        context.cause = (*result)->error->cause;
+        context.detail = (*result)->error->detail;
+        throw error((*result)->error->code, std::move(context));
+    }
+    co_return (*result)->valid && held->where() == phase::held;
+}
+
+core::query_start core::begin_is_valid(
+    const record_ptr& held, const std::shared_ptr<std::optional<valid_outcome>>& result, std::uint32_t& seen)
+{
+    {
+        const std::lock_guard guard(mutex_);
+        if (held->where() != phase::held)
+            return query_start::ended;
+        seen = held->version;
+        if (held->under_way != operation::none)
+            return query_start::busy;
+        const auto now = lease_clock::now();
+        held->under_way = operation::query;
+        held->set_sent(now);
+        held->answer_deadline = saturating_add(now, options_.operation_timeout);
+    }
+    backend_->start_is_valid(held,
+        [held, result](valid_outcome outcome) { held->owner_core->on_checked(held, *result, std::move(outcome)); });
+    return query_start::started;
+}
+
+void core::on_checked(const record_ptr& held, std::optional<valid_outcome>& result, valid_outcome outcome)
+{
+    const auto pin = can_.immediate ? nullptr : weak_from_this().lock();
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        held->under_way = operation::none;
+        held->answer_by = time_point::max();
+        if (held->where() == phase::ended)
+            return;
+        if (held->where() == phase::ending) {
+            give_back(*held, todo);
+        } else if (!outcome.error && !outcome.valid) {
+            const bool expired = lease_clock::now() >= held->lease().valid_until();
+            begin_end(*held, expired ? lost_reason::expired : lost_reason::taken, todo);
+        } else {
+            // A renewal that fell due meanwhile gave way to the question.
+            if (held->renews && held->renew_at == time_point::max())
+                held->renew_at = lease_clock::now();
+            reschedule_held(*held);
+        }
+        result = std::move(outcome);
+        held->notify(todo.wakes);
+    }
+    todo.run(*this);
+}
+
+} // namespace colock::detail

@@ -1,0 +1,276 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/work.hpp"
+
+#include <algorithm>
+
+namespace colock::detail {
+
+using std::chrono::milliseconds;
+
+lease_clock::time_point local_deadline(lease_clock::time_point sent, milliseconds ttl) noexcept
+{
+    if (ttl == ttl.zero())
+        return lease_clock::time_point::max();
+    // Clocks may run apart by a hundredth, and the backend may round by a millisecond in each direction.
+    const lease_clock::duration margin = lease_clock::duration(ttl) / 100 + milliseconds(2);
+    return saturating_add(sent, lease_clock::duration(ttl) - margin);
+}
+
+core::time_point core::capped_deadline(const record& held, milliseconds ttl) const noexcept
+{
+    return std::min(local_deadline(held.sent(), ttl), held.hold_until);
+}
+
+milliseconds core::minimum_validity(milliseconds ttl) const noexcept
+{
+    if (options_.minimum_validity)
+        return *options_.minimum_validity;
+    return std::max(milliseconds(10), ttl / 10);
+}
+
+lease_clock::duration core::stop_margin(const record& held) const noexcept
+{
+    if (options_.stop_margin)
+        return *options_.stop_margin;
+    return std::min<lease_clock::duration>(held.ttl() / 10, std::chrono::seconds(1));
+}
+
+void core::grant(record& wanted, std::uint64_t fence, work& todo)
+{
+    const time_point sent = wanted.sent();
+    leave_queue(wanted, todo);
+    wanted.fence = fence;
+    wanted.granted = true;
+    if (wanted.max_hold)
+        wanted.hold_until = saturating_add(sent, *wanted.max_hold);
+    wanted.lease().set_ttl_bound(capped_deadline(wanted, wanted.ttl()));
+    wanted.move_to(phase::held);
+    held_.push_back(wanted);
+
+    ++stats_.grants;
+    if (wanted.waited) {
+        --stats_.waiting;
+        const auto waited = lease_clock::now() - wanted.started;
+        stats_.waited_total += waited;
+        stats_.waited_longest = std::max(stats_.waited_longest, std::chrono::nanoseconds(waited));
+    }
+    if (wanted.renews && wanted.ttl() > milliseconds::zero())
+        wanted.renew_at = saturating_add(sent, wanted.ttl() / 3);
+    reschedule_held(wanted);
+    wanted.notify(todo.wakes);
+    if (options_.observer)
+        todo.tell({.what = work::note::granted, .subject = &wanted, .span = lease_clock::now() - wanted.started});
+}
+
+void core::reschedule_held(record& held)
+{
+    time_point due = std::min(held.renew_at, held.answer_by);
+    const bool watched = held.renews || held.body_runs || held.listeners > 0 || options_.observer;
+    if (watched) {
+        const time_point ends = held.lease().valid_until();
+        due = std::min(due, ends);
+        if (held.body_runs && !held.stop_signalled && ends != time_point::max())
+            due = std::min(due, ends - stop_margin(held));
+    }
+    if (due != held.due)
+        schedule(held, due);
+}
+
+void core::start_renewal(record& held, time_point now, work& todo)
+{
+    held.renew_at = time_point::max();
+    // Whatever is under way schedules the next renewal when it ends.
+    if (held.under_way != operation::none)
+        return;
+    const auto rest = std::chrono::ceil<milliseconds>(
+        std::min<lease_clock::duration>(held.hold_until - now, lease_clock::duration(held.ttl())));
+    if (rest < limits_.min_ttl)
+        return;
+    held.under_way = operation::extend;
+    held.extend_ttl = rest;
+    held.extend_result.reset();
+    held.set_sent(now);
+    todo.ask(work::action::renew, held);
+}
+
+void core::on_extended(const record_ptr& held, extend_outcome outcome)
+{
+    using namespace std::chrono_literals;
+    const auto pin = can_.immediate ? nullptr : weak_from_this().lock();
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        record& subject = *held;
+        subject.under_way = operation::none;
+        subject.answer_by = time_point::max();
+        const auto result = std::move(subject.extend_result);
+        if (subject.where() == phase::ended)
+            return;
+        if (subject.where() == phase::ending) {
+            give_back(subject, todo);
+        } else if (outcome.status == extend_status::extended) {
+            subject.lease().set_ttl_bound(capped_deadline(subject, subject.extend_ttl));
+            if (result)
+                subject.set_ttl(subject.extend_ttl);
+            else
+                ++stats_.renewals;
+            if (subject.renews)
+                subject.renew_at = saturating_add(subject.sent(), subject.ttl() / 3);
+            if (!result && options_.observer) {
+                todo.tell({.what = work::note::renewed,
+                    .subject = held,
+                    .span = subject.lease().valid_until() - lease_clock::now()});
+            }
+        } else if (outcome.status == extend_status::not_held) {
+            const bool expired = lease_clock::now() >= subject.lease().valid_until();
+            begin_end(subject, expired ? lost_reason::expired : lost_reason::taken, todo);
+        } else if (subject.renews) {
+            // One error is no loss: it is tried again until the lease ends.
+            if (!result)
+                ++stats_.renewal_errors;
+            subject.renew_at =
+                saturating_add(lease_clock::now(), std::clamp<lease_clock::duration>(subject.ttl() / 10, 10ms, 1s));
+            if (options_.observer)
+                todo.tell({.what = work::note::at_risk, .subject = held, .why = outcome.error->code});
+        }
+        if (result)
+            result->emplace(std::move(outcome));
+        if (subject.where() == phase::held)
+            reschedule_held(subject);
+        subject.notify(todo.wakes);
+    }
+    todo.run(*this);
+}
+
+void core::begin_end(record& held, lost_reason reason, work& todo)
+{
+    held_.erase(held_.iterator_to(held));
+    held.end_reason = reason;
+    held.move_to(phase::ending);
+    held.renew_at = time_point::max();
+    held.answer_deadline = time_point::max();
+    held.unproven_after = held.ttl() > milliseconds::zero()
+                              ? saturating_add(held.lease().ttl_bound(), options_.operation_timeout)
+                              : time_point::max();
+    enter_ending(held);
+    if (reason != lost_reason::released) {
+        held.settles = true;
+        ++stats_.losses[static_cast<std::size_t>(reason)];
+        if (options_.observer)
+            todo.tell({.what = work::note::lost, .subject = &held, .reason = reason});
+    }
+    schedule(held, held.answer_by);
+    held.notify(todo.wakes);
+    give_back(held, todo);
+}
+
+void core::declare_lost(const record_ptr& held, lost_reason reason)
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        if (held->where() != phase::held)
+            return;
+        begin_end(*held, reason, todo);
+    }
+    todo.run(*this);
+}
+
+void core::on_risk(const record_ptr& held)
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        if (held->where() != phase::held)
+            return;
+        if (options_.observer)
+            todo.tell({.what = work::note::at_risk, .subject = held, .why = errc::unavailable});
+        // The sooner it is known whether the lease still stands, the better.
+        if (held->renews)
+            start_renewal(*held, lease_clock::now(), todo);
+    }
+    todo.run(*this);
+}
+
+void core::on_lease_moved(const record_ptr& held)
+{
+    const std::lock_guard guard(mutex_);
+    if (held->where() == phase::held)
+        reschedule_held(*held);
+}
+
+void core::body_begins(record& held)
+{
+    const std::lock_guard guard(mutex_);
+    held.body_runs = true;
+    if (held.where() == phase::held)
+        reschedule_held(held);
+}
+
+std::optional<lost_reason> core::body_ends(record& held)
+{
+    const std::lock_guard guard(mutex_);
+    held.body_runs = false;
+    if (held.where() != phase::held)
+        return held.end_reason == lost_reason::released ? std::nullopt : held.end_reason;
+    if (held.stop_signalled)
+        return held.stop_reason;
+    // The timer may be late, if the body kept its thread busy.
+    if (lease_clock::now() >= held.lease().valid_until())
+        return lost_reason::expired;
+    return std::nullopt;
+}
+
+asio::awaitable<void> core::supervise(std::shared_ptr<core> self, record_ptr held)
+{
+    parked place;
+    for (;;) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex_);
+            if (held->stop_signalled || (held->end_reason && *held->end_reason != lost_reason::released))
+                co_return;
+            seen = held->version;
+        }
+        co_await self->park(*held, place, seen);
+    }
+}
+
+namespace {
+
+/// Counts a coroutine that waits for the loss, so that a timer watches the lease.
+template <class Leave>
+struct listening
+{
+    Leave leave;
+    ~listening() { leave(); }
+};
+template <class Leave>
+listening(Leave) -> listening<Leave>;
+
+} // namespace
+
+asio::awaitable<lost_reason> core::lost(std::shared_ptr<core> self, record_ptr held)
+{
+    const auto count = [&self, &held](bool enter) {
+        const std::lock_guard guard(self->mutex_);
+        held->listeners = enter ? held->listeners + 1 : held->listeners - 1;
+        if (held->where() == phase::held)
+            self->reschedule_held(*held);
+    };
+    count(true);
+    const listening leave{[&count] { count(false); }};
+    parked place;
+    for (;;) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex_);
+            if (held->end_reason)
+                co_return *held->end_reason;
+            seen = held->version;
+        }
+        co_await self->park(*held, place, seen);
+    }
+}
+
+} // namespace colock::detail

@@ -1,0 +1,149 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/lock.hpp>
+
+#include "core/core.hpp"
+
+namespace colock {
+
+using detail::core;
+using detail::record;
+
+namespace {
+
+const std::string no_key;
+
+void throw_if_empty(const claim_ptr& record)
+{
+    if (!record) {
+        throw validation_error(errc::invalid_options,
+            {.detail = "the lock is empty: default-constructed or moved from; use the one that acquire returned"});
+    }
+}
+
+} // namespace
+
+lock& lock::operator=(lock&& other) noexcept
+{
+    if (this != &other) {
+        const lock old = std::move(*this);
+        record_ = std::move(other.record_);
+        core_ = std::move(other.core_);
+    }
+    return *this;
+}
+
+lock::~lock()
+{
+    if (record_)
+        core_->let_go(record::of(record_));
+}
+
+const std::string& lock::key() const noexcept
+{
+    return record_ ? record_->key() : no_key;
+}
+
+colock::token lock::token() const noexcept
+{
+    return record_ ? record_->token() : colock::token();
+}
+
+std::uint64_t lock::fence() const noexcept
+{
+    return record_ ? record::of(record_).fence : 0;
+}
+
+lock_mode lock::mode() const noexcept
+{
+    return record_ ? record_->mode() : lock_mode::exclusive;
+}
+
+std::chrono::milliseconds lock::ttl() const noexcept
+{
+    return record_ ? record_->ttl() : std::chrono::milliseconds(0);
+}
+
+lease_clock::time_point lock::expires_at() const noexcept
+{
+    return record_ ? record_->lease().valid_until() : lease_clock::time_point{};
+}
+
+bool lock::held() const noexcept
+{
+    return record_ && record::of(record_).where() == detail::phase::held &&
+           lease_clock::now() < record_->lease().valid_until();
+}
+
+asio::any_io_executor lock::executor() const
+{
+    throw_if_empty(record_);
+    return core_->executor();
+}
+
+asio::awaitable<bool> lock::is_locked() const
+{
+    return is_locked_verb(record_, core_);
+}
+
+asio::awaitable<void> lock::extend(std::chrono::milliseconds ttl)
+{
+    return extend_verb(record_, core_, ttl);
+}
+
+asio::awaitable<void> lock::release(on_failure report)
+{
+    return release_verb(record_, core_, report);
+}
+
+asio::awaitable<lost_reason> lock::lost() const
+{
+    return lost_verb(record_, core_);
+}
+
+namespace {
+
+/// A verb of an empty lock: bad input surfaces where it is awaited.
+template <class T>
+asio::awaitable<T> refuse_empty()
+{
+    throw_if_empty({});
+    co_return T{};
+}
+
+template <>
+asio::awaitable<void> refuse_empty<void>()
+{
+    throw_if_empty({});
+    co_return;
+}
+
+asio::awaitable<void> nothing_to_release()
+{
+    co_return;
+}
+
+} // namespace
+
+asio::awaitable<bool> lock::is_locked_verb(claim_ptr held, core_ptr core)
+{
+    return held ? core::is_valid(std::move(core), record::from(held)) : refuse_empty<bool>();
+}
+
+asio::awaitable<void> lock::extend_verb(claim_ptr held, core_ptr core, std::chrono::milliseconds ttl)
+{
+    return held ? core::extend(std::move(core), record::from(held), ttl) : refuse_empty<void>();
+}
+
+asio::awaitable<void> lock::release_verb(claim_ptr held, core_ptr core, on_failure report)
+{
+    if (held)
+        return core::release(std::move(core), record::from(held), report);
+    return report == on_failure::raise ? refuse_empty<void>() : nothing_to_release();
+}
+
+asio::awaitable<lost_reason> lock::lost_verb(claim_ptr held, core_ptr core)
+{
+    return held ? core::lost(std::move(core), record::from(held)) : refuse_empty<lost_reason>();
+}
+
+} // namespace colock

@@ -1,0 +1,131 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/locker.hpp>
+
+#include "core/core.hpp"
+
+namespace colock {
+
+struct locker::handle
+{
+    core_ptr core;
+
+    explicit handle(core_ptr shared) : core(std::move(shared)) {}
+    handle(const handle&) = delete;
+    handle& operator=(const handle&) = delete;
+    ~handle() { core->orphan(); }
+};
+
+locker::locker(std::shared_ptr<adapter> backend, locker_options options)
+    : handle_(std::make_shared<handle>(detail::core::make(std::move(backend), std::move(options))))
+{
+}
+
+const locker::core_ptr& locker::core() const noexcept
+{
+    return handle_->core;
+}
+
+asio::any_io_executor locker::get_executor() const
+{
+    return core()->executor();
+}
+
+asio::awaitable<lock> locker::acquire(std::string key, acquire_options options) const
+{
+    return acquire_verb(core(), std::move(key), std::move(options));
+}
+
+asio::awaitable<lock> locker::acquire_verb(core_ptr core, std::string key, acquire_options options)
+{
+    auto wanted = core->prepare(std::move(key), std::move(options), renewal::manual, true);
+    return detail::core::acquire(std::move(core), std::move(wanted));
+}
+
+asio::awaitable<std::optional<lock>> locker::try_acquire(std::string key, acquire_options options) const
+{
+    return try_acquire_verb(core(), std::move(key), std::move(options));
+}
+
+asio::awaitable<std::optional<lock>> locker::try_acquire_verb(core_ptr core, std::string key, acquire_options options)
+{
+    auto wanted = core->prepare(std::move(key), std::move(options), renewal::manual, false);
+    return detail::core::try_acquire(std::move(core), std::move(wanted));
+}
+
+asio::awaitable<lock_group> locker::acquire_all(std::vector<std::string> keys, acquire_options options) const
+{
+    return acquire_all_verb(core(), std::move(keys), std::move(options));
+}
+
+asio::awaitable<lock_group> locker::acquire_all_verb(
+    core_ptr core, std::vector<std::string> keys, acquire_options options)
+{
+    return detail::core::acquire_all(std::move(core), std::move(keys), std::move(options));
+}
+
+asio::awaitable<lock_group> locker::acquire_global(acquire_options options) const
+{
+    return acquire_all({std::string(global_key)}, std::move(options));
+}
+
+asio::awaitable<bool> locker::is_locked(std::string key) const
+{
+    return is_locked_verb(core(), std::move(key));
+}
+
+asio::awaitable<bool> locker::is_locked_verb(core_ptr core, std::string key)
+{
+    return detail::core::is_locked(std::move(core), std::move(key));
+}
+
+asio::awaitable<std::vector<lock_status>> locker::list(filter which) const
+{
+    return list_verb(core(), std::move(which));
+}
+
+asio::awaitable<std::vector<lock_status>> locker::list_verb(core_ptr core, filter which)
+{
+    return detail::core::list(std::move(core), std::move(which));
+}
+
+asio::awaitable<std::vector<lock_status>> locker::purge(std::size_t limit) const
+{
+    return purge_verb(core(), limit);
+}
+
+asio::awaitable<std::vector<lock_status>> locker::purge_verb(core_ptr core, std::size_t limit)
+{
+    return detail::core::purge(std::move(core), limit);
+}
+
+asio::awaitable<std::vector<lock_status>> locker::break_lock(std::string key) const
+{
+    return break_verb(core(), std::move(key));
+}
+
+asio::awaitable<std::vector<lock_status>> locker::break_verb(core_ptr core, std::string key)
+{
+    return detail::core::break_lock(std::move(core), std::move(key));
+}
+
+std::vector<held_lock> locker::held_locks() const
+{
+    return core()->held_locks();
+}
+
+locker_stats locker::stats() const
+{
+    return core()->stats();
+}
+
+asio::awaitable<shutdown_report> locker::shutdown(std::chrono::milliseconds deadline) const
+{
+    return shutdown_verb(core(), deadline);
+}
+
+asio::awaitable<shutdown_report> locker::shutdown_verb(core_ptr core, std::chrono::milliseconds deadline)
+{
+    return detail::core::shutdown(std::move(core), deadline);
+}
+
+} // namespace colock

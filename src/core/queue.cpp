@@ -1,0 +1,101 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/work.hpp"
+
+namespace colock::detail {
+
+namespace {
+
+/// How often in a row a local holder hands over to the next local waiter where the backend keeps no queue, so that
+/// other processes get their turn.
+constexpr unsigned hand_overs_in_a_row = 16;
+
+bool is_shared(const record& member)
+{
+    return member.mode() == lock_mode::shared;
+}
+
+} // namespace
+
+key_queue* core::find_queue(const record& wanted)
+{
+    if (!may_be_queued(wanted.key_hash()))
+        return nullptr;
+    const auto found = queues_.find(std::string_view(wanted.key()));
+    return found == queues_.end() ? nullptr : found->second.get();
+}
+
+void core::enqueue(record& wanted, bool as_head, work& todo)
+{
+    key_queue* queue = find_queue(wanted);
+    if (!queue) {
+        auto made = std::make_unique<key_queue>();
+        made->key = wanted.key();
+        made->hash = wanted.key_hash();
+        queue = made.get();
+        queues_.emplace(std::string_view(queue->key), std::move(made));
+        queued_[queue->hash % queued_.size()].fetch_add(1, std::memory_order_release);
+    }
+    queue->members.push_back(wanted);
+    wanted.queue = queue;
+    if (as_head) {
+        // It has spoken to the backend already and may have a place there: it must go on listening.
+        wanted.is_head = true;
+        ++queue->heads;
+    } else if (queue->heads == 0) {
+        promote(*queue, todo);
+    } else if (is_shared(wanted) && queue->heads + 1 == queue->members.size() && is_shared(queue->members.front())) {
+        wanted.is_head = true;
+        ++queue->heads;
+    }
+}
+
+void core::promote(key_queue& queue, work& todo)
+{
+    for (record& member : queue.members) {
+        if (queue.heads > 0 && !is_shared(member))
+            return;
+        member.is_head = true;
+        ++queue.heads;
+        member.notify(todo.wakes);
+        if (!is_shared(member))
+            return;
+    }
+}
+
+void core::leave_queue(record& wanted, work& todo)
+{
+    key_queue* queue = std::exchange(wanted.queue, nullptr);
+    if (!queue)
+        return;
+    queue->members.erase(queue->members.iterator_to(wanted));
+    if (std::exchange(wanted.is_head, false))
+        --queue->heads;
+    if (queue->members.empty()) {
+        const auto found = queues_.find(std::string_view(queue->key));
+        queued_[queue->hash % queued_.size()].fetch_sub(1, std::memory_order_release);
+        todo.queue = std::move(found->second);
+        queues_.erase(found);
+    } else if (queue->heads == 0) {
+        promote(*queue, todo);
+    }
+}
+
+core::record_ptr core::next_for_hand_over(record& held)
+{
+    if (is_shared(held) || held.tainted())
+        return {};
+    key_queue* queue = find_queue(held);
+    if (!queue || queue->heads != 1)
+        return {};
+    record& next = queue->members.front();
+    // Its coroutine may be about to act on its own: then it finds the operation under way, and waits for that.
+    if (!next.is_head || is_shared(next) || next.under_way != operation::none || next.outcome_ready || next.tainted())
+        return {};
+    if (!can_.fifo && queue->handed_over++ >= hand_overs_in_a_row) {
+        queue->handed_over = 0;
+        return {};
+    }
+    return record_ptr(&next);
+}
+
+} // namespace colock::detail

@@ -1,0 +1,164 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/adapter.hpp>
+#include <colock/claim.hpp>
+#include <colock/lock.hpp>
+#include <colock/options.hpp>
+
+#include "core/parking.hpp"
+#include "core/retry_schedule.hpp"
+
+#include <boost/intrusive/list_hook.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace colock::detail {
+
+class core;
+struct key_queue;
+
+/// Where an acquisition stands. It only ever moves forward.
+enum class phase : unsigned char
+{
+    /// Asked for, not granted: being attempted, or waiting in the local queue.
+    acquiring,
+    /// Granted; a handle, or a coroutine that is about to return one, owns it.
+    held,
+    /// To be given back: a release or abandon is due or under way. Nobody owns it.
+    ending,
+    /// Holds nothing and never will.
+    ended,
+};
+
+/// The one operation that may be under way per claim.
+enum class operation : unsigned char
+{
+    none,
+    create,
+    give_back,
+    extend,
+    query,
+};
+
+struct registry_tag;
+struct queue_tag;
+
+/// One acquisition, from the call to the end of its clean-up: the claim that the adapter sees, and what the core knows
+/// about it. Shared by the handle, the operation that is under way and the core's lists; a frame that dies leaves it
+/// behind, and the core brings it to its end.
+///
+/// Thread safety: all that has no other note is guarded by the core's mutex; the retry fields belong to the coroutine
+/// that acquires.
+class record final : public claim,
+                     public waitable,
+                     public boost::intrusive::list_base_hook<boost::intrusive::tag<registry_tag>>,
+                     public boost::intrusive::list_base_hook<boost::intrusive::tag<queue_tag>>
+{
+public:
+    using ptr = boost::intrusive_ptr<record>;
+
+    record(const std::shared_ptr<core>& owner, claim_request request);
+
+    static void* operator new(std::size_t size);
+    static void operator delete(void* memory, std::size_t size) noexcept;
+
+    [[nodiscard]] static record& of(const claim_ptr& lock) noexcept { return static_cast<record&>(*lock); }
+    [[nodiscard]] static ptr from(const claim_ptr& lock) noexcept { return {static_cast<record*>(lock.get())}; }
+    [[nodiscard]] static lock make_lock(ptr granted, std::shared_ptr<core> owner) noexcept
+    {
+        return lock(std::move(granted), std::move(owner));
+    }
+
+    // What the adapter tells.
+    void at_risk() noexcept override;
+    void lost(lost_reason reason) noexcept override;
+    void lease_moved() noexcept override;
+    void on_created(create_outcome outcome);
+    void on_given_back(release_outcome outcome);
+    void on_extended(extend_outcome outcome);
+
+    [[nodiscard]] phase where() const noexcept { return phase_.load(std::memory_order_acquire); }
+    void move_to(phase next) noexcept { phase_.store(next, std::memory_order_release); }
+
+    /// Alive until the record has ended: it is kept by the acquiring coroutine, by the handle, or by itself while
+    /// anything is being given back.
+    detail::core* const owner_core;
+    /// For calls from the adapter, which may come at any time.
+    const std::weak_ptr<detail::core> weak_core;
+
+    // The acquire.
+    /// Bad input, thrown when the verb is awaited.
+    std::unique_ptr<const failure> refused;
+    std::unique_ptr<const retry_policy> own_policy;
+    /// Set while it stands in its key's local queue.
+    key_queue* queue = nullptr;
+    bool is_head = false;
+    /// At least one create was started.
+    bool attempted = false;
+    /// The attempt under way counts under the policy: it was not made because of a wake-up.
+    bool counted = true;
+    /// Some create may have left a place in the backend's queue, a grant, or an unknown state.
+    bool left_trace = false;
+    bool waited = false;
+    /// It has been suspended since its last attempt.
+    bool fresh_turn = true;
+    bool outcome_ready = false;
+    bool event = false;
+    bool waiting_on_adapter = false;
+    /// The head's wait at the adapter; a late completion of an earlier one carries another number.
+    std::uint32_t wait_number = 0;
+    std::uint32_t attempts_made = 0;
+    time_point started{};
+    operation under_way = operation::none;
+    create_outcome outcome;
+    /// When the grant that stands in the way expires; an expiry wakes nobody.
+    time_point holder_expires = time_point::max();
+    failure_ptr last_error;
+
+    // The lease.
+    std::uint64_t fence = 0;
+    bool granted = false;
+    bool renews = false;
+    bool body_runs = false;
+    /// The body of a with_lock is to stop: its lease is about to end, or the locker shuts down.
+    bool stop_signalled = false;
+    lost_reason stop_reason = lost_reason::expired;
+    /// A release was told of the loss already.
+    bool loss_reported = false;
+    /// Coroutines that wait for the loss; without any, and without renewal, no timer is armed.
+    unsigned listeners = 0;
+    std::optional<lost_reason> end_reason;
+    std::optional<std::chrono::milliseconds> max_hold;
+    time_point hold_until = time_point::max();
+    time_point renew_at = time_point::max();
+    /// When coroutines that wait for the operation under way give up on it, and when the timer is to tell them.
+    time_point answer_deadline = time_point::max();
+    time_point answer_by = time_point::max();
+    std::chrono::milliseconds extend_ttl{0};
+    /// Where the caller of an extend finds its outcome; null for a renewal.
+    std::shared_ptr<std::optional<extend_outcome>> extend_result;
+
+    // The way back.
+    /// Ended in the background: its caller had left, or its lease was lost.
+    bool settles = false;
+    bool answered = false;
+    release_outcome answer;
+    std::chrono::milliseconds backoff{0};
+    time_point retry_at = time_point::max();
+    /// After this, a ttl has passed over everything that may have been sent.
+    time_point unproven_after = time_point::max();
+
+private:
+    std::atomic<phase> phase_{phase::acquiring};
+};
+
+/// An expiry as its holder counts it: from before the request was sent, less a margin for clocks that drift apart.
+[[nodiscard]] lease_clock::time_point local_deadline(
+    lease_clock::time_point sent, std::chrono::milliseconds ttl) noexcept;
+
+} // namespace colock::detail

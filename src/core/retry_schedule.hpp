@@ -1,0 +1,43 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/clock.hpp>
+#include <colock/retry.hpp>
+
+#include <cstddef>
+
+namespace colock::detail {
+
+/// Where one call stands under its retry policy. Knows no I/O and reads no clock: it is told the time.
+class retry_schedule
+{
+public:
+    using time_point = lease_clock::time_point;
+
+    /// The policy must outlive the schedule.
+    retry_schedule(const retry_policy& policy, time_point start) noexcept;
+
+    /// An attempt that counts has failed. Sets next_at(); false if the policy gives up.
+    /// \throws what a custom function throws
+    [[nodiscard]] bool failed(time_point now);
+
+    /// When the next attempt is due; the start until one has failed.
+    [[nodiscard]] time_point next_at() const noexcept { return next_at_; }
+    /// time_point::max() without a total time.
+    [[nodiscard]] time_point deadline() const noexcept { return deadline_; }
+    [[nodiscard]] time_point start() const noexcept { return start_; }
+    /// Attempts that have counted.
+    [[nodiscard]] std::size_t attempts() const noexcept { return attempts_; }
+    /// Whether it can end by itself.
+    [[nodiscard]] bool finite() const noexcept { return policy_->finite(); }
+
+private:
+    const retry_policy* policy_;
+    time_point start_;
+    time_point next_at_;
+    time_point deadline_;
+    lease_clock::duration previous_{0};
+    std::size_t attempts_ = 0;
+};
+
+} // namespace colock::detail

@@ -1,0 +1,163 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/work.hpp"
+
+#include <algorithm>
+
+namespace colock::detail {
+
+using namespace std::chrono_literals;
+
+void core::enter_ending(record& ending)
+{
+    intrusive_ptr_add_ref(&ending);
+    ending_.push_back(ending);
+    ++stats_.settling;
+}
+
+void core::give_back(record& ending, work& todo)
+{
+    // Its end comes back here: nothing may overtake a create or an extend that is under way.
+    if (ending.under_way != operation::none)
+        return;
+    if (dead_ && !can_.immediate)
+        return end(ending, false, todo);
+    record_ptr next = !dead_ && !ending.settles && ending.granted ? next_for_hand_over(ending) : record_ptr{};
+    const auto now = lease_clock::now();
+    ending.under_way = operation::give_back;
+    ending.set_sent(now);
+    if (next) {
+        next->under_way = operation::create;
+        next->counted = false;
+        next->attempted = true;
+        next->event = false;
+        next->set_sent(now);
+        if (std::exchange(next->waiting_on_adapter, false))
+            todo.ask(work::action::cancel_wait, *next);
+        todo.ask(work::action::hand_over, ending, std::move(next));
+    } else {
+        todo.ask(ending.granted && !ending.tainted() ? work::action::release : work::action::abandon, ending);
+    }
+}
+
+void core::on_handed_over(const record_ptr& ending, const record_ptr& next, hand_over_outcome outcome)
+{
+    const auto pin = can_.immediate ? nullptr : weak_from_this().lock();
+    on_created(next, std::move(outcome.created));
+    on_given_back(ending, std::move(outcome.released));
+}
+
+void core::on_given_back(const record_ptr& ending, release_outcome outcome)
+{
+    const auto pin = can_.immediate ? nullptr : weak_from_this().lock();
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        record& subject = *ending;
+        subject.under_way = operation::none;
+        if (subject.where() == phase::acquiring) {
+            // A grant that had come too late was given back; its acquire goes on.
+            subject.notify(todo.wakes);
+        } else if (subject.where() == phase::ending) {
+            const bool failed = outcome.status == release_status::failed;
+            if (!std::exchange(subject.answered, true))
+                subject.answer = std::move(outcome);
+            if (failed)
+                retry_later(subject, todo);
+            else
+                end(subject, true, todo);
+        }
+    }
+    todo.run(*this);
+}
+
+void core::retry_later(record& ending, work& todo)
+{
+    ending.settles = true;
+    const auto now = lease_clock::now();
+    if (dead_ || now >= ending.unproven_after)
+        return end(ending, false, todo);
+    // Whoever waited for the first answer may leave now; the clean-up keeps the core.
+    if (!self_)
+        self_ = shared_from_this();
+    ending.backoff = std::clamp<std::chrono::milliseconds>(ending.backoff * 2, 50ms, 2000ms);
+    ending.retry_at = std::min(saturating_add(now, ending.backoff), ending.unproven_after);
+    schedule(ending, std::min(ending.retry_at, ending.answer_by));
+    ending.notify(todo.wakes);
+}
+
+void core::end(record& ending, bool proven, work& todo)
+{
+    schedule(ending, time_point::max());
+    ending_.erase(ending_.iterator_to(ending));
+    todo.ended.emplace_back(&ending, false);
+    --stats_.settling;
+    if (ending.settles) {
+        ++stats_.settled;
+        if (!proven)
+            ++stats_.unproven;
+    } else {
+        ++stats_.releases;
+    }
+    if (options_.observer) {
+        todo.tell({.what = ending.settles ? work::note::settled : work::note::released,
+            .subject = &ending,
+            .proven = proven});
+    }
+    ending.move_to(phase::ended);
+    ending.notify(todo.wakes);
+    if (ending_.empty()) {
+        todo.keep = std::move(self_);
+        drained_.notify(todo.wakes);
+    }
+}
+
+void core::keep_until_ended(record& ending)
+{
+    const std::lock_guard guard(mutex_);
+    if (ending.where() == phase::ending && !self_)
+        self_ = shared_from_this();
+}
+
+void core::let_go(record& held) noexcept
+{
+    if (held.where() == phase::held)
+        begin_release(held);
+    if (held.where() == phase::ending)
+        keep_until_ended(held);
+}
+
+void core::depart(const record_ptr& wanted) noexcept
+{
+    record& subject = *wanted;
+    subject.cancel();
+    {
+        work todo;
+        {
+            const std::lock_guard guard(mutex_);
+            leave_queue(subject, todo);
+            if (subject.where() == phase::acquiring) {
+                if (std::exchange(subject.waited, false))
+                    --stats_.waiting;
+                if (std::exchange(subject.waiting_on_adapter, false))
+                    todo.ask(work::action::cancel_wait, subject);
+                schedule(subject, time_point::max());
+                if (subject.under_way == operation::none && !subject.left_trace) {
+                    subject.move_to(phase::ended);
+                } else {
+                    subject.settles = true;
+                    subject.unproven_after = subject.ttl() > 0ms
+                                                 ? saturating_add(local_deadline(subject.sent(), subject.ttl()),
+                                                       subject.ttl() / 50 + 4ms + options_.operation_timeout)
+                                                 : time_point::max();
+                    subject.move_to(phase::ending);
+                    enter_ending(subject);
+                    give_back(subject, todo);
+                }
+            }
+        }
+        todo.run(*this);
+    }
+    let_go(subject);
+}
+
+} // namespace colock::detail

@@ -1,0 +1,116 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/validation.hpp"
+
+namespace colock::detail {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::size_t longest_label = 256;
+
+std::unique_ptr<const failure> wrong(errc code, std::string detail)
+{
+    return std::make_unique<const failure>(failure{code, {}, std::move(detail)});
+}
+
+std::string ms(std::chrono::milliseconds span)
+{
+    return std::to_string(span.count()) + " ms";
+}
+
+} // namespace
+
+std::unique_ptr<const failure> check_key(std::string_view key, const adapter_limits& limits)
+{
+    if (key.empty())
+        return wrong(errc::invalid_key, "the key is empty; acquire_global() is the one lock without a key");
+    if (key.size() > limits.max_key) {
+        return wrong(errc::invalid_key, "the key has " + std::to_string(key.size()) + " bytes, the limit is " +
+                                            std::to_string(limits.max_key) + "; shorten it, or use a hash of it");
+    }
+    if (const auto at = key.find('\0'); at != key.npos) {
+        return wrong(
+            errc::invalid_key, "the key has a NUL at byte " + std::to_string(at) + "; leave it out, or encode the key");
+    }
+    return nullptr;
+}
+
+std::unique_ptr<const failure> check_ttl(
+    std::chrono::milliseconds ttl, const adapter_limits& limits, const capabilities& can)
+{
+    if (ttl < 0ms)
+        return wrong(errc::invalid_ttl, "the ttl is " + ms(ttl) + "; give a positive one");
+    if (ttl == 0ms) {
+        return can.no_ttl
+                   ? nullptr
+                   : wrong(errc::unsupported, "the backend has no locks without a ttl (0 ms); give a positive one");
+    }
+    if (ttl < limits.min_ttl || ttl > limits.max_ttl) {
+        return wrong(errc::invalid_ttl,
+            "the ttl is " + ms(ttl) + "; give one from " + ms(limits.min_ttl) + " to " + ms(limits.max_ttl));
+    }
+    return nullptr;
+}
+
+std::unique_ptr<const failure> check_retry(const retry_policy& policy)
+{
+    auto problem = policy.problem();
+    return problem.empty() ? nullptr : wrong(errc::invalid_retry, std::move(problem));
+}
+
+std::unique_ptr<const failure> check_mode(
+    lock_mode mode, std::size_t max_holders, const capabilities& can, std::string_view backend)
+{
+    if (mode == lock_mode::exclusive && max_holders != 0) {
+        return wrong(errc::invalid_options, "max_holders is " + std::to_string(max_holders) +
+                                                " with an exclusive lock; ask for lock_mode::shared, or leave it 0");
+    }
+    if (mode == lock_mode::shared && !can.shared)
+        return wrong(errc::unsupported, std::string(backend) + " has no shared locks; ask for an exclusive one");
+    if (max_holders != 0 && !can.semaphore)
+        return wrong(errc::unsupported, std::string(backend) + " has no semaphores; leave max_holders 0");
+    return nullptr;
+}
+
+std::unique_ptr<const failure> check_label(std::string_view name, std::string_view value)
+{
+    if (value.size() > longest_label) {
+        return wrong(errc::invalid_options, std::string(name) + " has " + std::to_string(value.size()) +
+                                                " bytes, the limit is " + std::to_string(longest_label) +
+                                                "; shorten it");
+    }
+    if (value.find('\0') != value.npos)
+        return wrong(errc::invalid_options, std::string(name) + " contains a NUL; leave it out");
+    return nullptr;
+}
+
+void check_locker_options(const locker_options& options, const adapter& backend)
+{
+    const auto refuse = [&](const std::unique_ptr<const failure>& problem) {
+        if (!problem)
+            return;
+        throw validation_error(problem->code, {.backend = std::string(backend.name()), .detail = problem->detail});
+    };
+    const auto in_range = [&](std::string_view name, std::chrono::milliseconds value, std::chrono::milliseconds least,
+                              std::chrono::milliseconds most) {
+        if (value < least || value > most) {
+            refuse(wrong(errc::invalid_options,
+                std::string(name) + " is " + ms(value) + "; give one from " + ms(least) + " to " + ms(most)));
+        }
+    };
+    const auto limits = backend.limits();
+    refuse(check_ttl(options.ttl, limits, backend.capabilities()));
+    refuse(check_retry(options.retry));
+    refuse(check_label("owner", options.owner));
+    refuse(check_label("host", options.host));
+    in_range("operation_timeout", options.operation_timeout, 10ms, std::chrono::hours(1));
+    if (options.minimum_validity)
+        in_range("minimum_validity", *options.minimum_validity, 0ms, limits.max_ttl);
+    if (options.stop_margin)
+        in_range("stop_margin", *options.stop_margin, 0ms, limits.max_ttl);
+    if (options.max_hold)
+        in_range("max_hold", *options.max_hold, limits.min_ttl, limits.max_ttl);
+}
+
+} // namespace colock::detail

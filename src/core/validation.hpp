@@ -1,0 +1,26 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/adapter.hpp>
+#include <colock/options.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string_view>
+
+namespace colock::detail {
+
+// Each returns what is wrong, with the value and the remedy, or null.
+
+[[nodiscard]] std::unique_ptr<const failure> check_key(std::string_view key, const adapter_limits& limits);
+/// 0 is in range where the backend has locks without ttl.
+[[nodiscard]] std::unique_ptr<const failure> check_ttl(
+    std::chrono::milliseconds ttl, const adapter_limits& limits, const capabilities& can);
+[[nodiscard]] std::unique_ptr<const failure> check_retry(const retry_policy& policy);
+[[nodiscard]] std::unique_ptr<const failure> check_mode(
+    lock_mode mode, std::size_t max_holders, const capabilities& can, std::string_view backend);
+[[nodiscard]] std::unique_ptr<const failure> check_label(std::string_view name, std::string_view value);
+/// \throws validation_error
+void check_locker_options(const locker_options& options, const adapter& backend);
+
+} // namespace colock::detail

@@ -1,0 +1,68 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/work.hpp"
+
+#include <colock/observer.hpp>
+
+namespace colock::detail {
+
+namespace {
+
+void tell_observer(observer& listener, const core::record_ptr& subject, const auto& event)
+{
+    using note = std::remove_cvref_t<decltype(event.what)>;
+    const std::string& key = subject->key();
+    switch (event.what) {
+    case note::waiting:
+        return listener.waiting(key);
+    case note::granted:
+        return listener.granted(key, subject->fence, event.span);
+    case note::renewed:
+        return listener.renewed(key, event.span);
+    case note::at_risk:
+        return listener.at_risk(key, event.why);
+    case note::lost:
+        return listener.lost(key, event.reason);
+    case note::released:
+        return listener.released(key);
+    case note::settled:
+        return listener.settled(key, event.proven);
+    }
+}
+
+} // namespace
+
+void core::work::run(core& self)
+{
+    for (auto& request : requests) {
+        adapter& backend = *self.backend_;
+        record_ptr& subject = request.subject;
+        switch (request.what) {
+        case action::cancel_wait:
+            backend.cancel_wait(*subject);
+            break;
+        case action::release:
+            backend.start_release(subject, completion<release_outcome>::bind<&record::on_given_back>(subject));
+            break;
+        case action::abandon:
+            backend.start_abandon(subject, completion<release_outcome>::bind<&record::on_given_back>(subject));
+            break;
+        case action::hand_over:
+            backend.start_hand_over(subject, request.next, [subject, next = request.next](hand_over_outcome outcome) {
+                subject->owner_core->on_handed_over(subject, next, std::move(outcome));
+            });
+            break;
+        case action::renew:
+            backend.start_extend(
+                subject, subject->extend_ttl, completion<extend_outcome>::bind<&record::on_extended>(subject));
+            break;
+        }
+    }
+    if (self.dead_)
+        wakes.destroy();
+    else
+        wakes.resume();
+    for (const auto& event : events)
+        tell_observer(*self.options_.observer, event.subject, event);
+}
+
+} // namespace colock::detail

@@ -1,0 +1,68 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/core.hpp"
+
+#include <boost/container/small_vector.hpp>
+
+#include <chrono>
+
+namespace colock::detail {
+
+/// What a change of state asks for, collected under the core's mutex and carried out when it is free again. Declared
+/// before the guard, so that what it owns is destroyed after the mutex is released.
+struct core::work
+{
+    enum class action : unsigned char
+    {
+        cancel_wait,
+        release,
+        abandon,
+        hand_over,
+        renew,
+    };
+    enum class note : unsigned char
+    {
+        waiting,
+        granted,
+        renewed,
+        at_risk,
+        lost,
+        released,
+        settled,
+    };
+    struct request
+    {
+        action what;
+        record_ptr subject;
+        record_ptr next;
+    };
+    struct event
+    {
+        note what;
+        record_ptr subject;
+        lost_reason reason = lost_reason::released;
+        bool proven = true;
+        std::chrono::nanoseconds span{0};
+        error_code why{};
+    };
+
+    wake_list wakes;
+    boost::container::small_vector<request, 1> requests;
+    boost::container::small_vector<event, 1> events;
+    /// References that the lists have given up.
+    boost::container::small_vector<record_ptr, 1> ended;
+    std::unique_ptr<key_queue> queue;
+    std::shared_ptr<core> keep;
+
+    void ask(action what, record& subject, record_ptr next = {})
+    {
+        requests.push_back({what, record_ptr(&subject), std::move(next)});
+    }
+    void tell(event what) { events.push_back(std::move(what)); }
+
+    /// Not under the mutex.
+    void run(core& self);
+};
+
+} // namespace colock::detail
