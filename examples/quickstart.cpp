@@ -1,0 +1,45 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+//
+// Two checkouts of the same cart run at once. Under the lock the second one finds the cart empty; without it both would
+// charge the customer.
+
+//[ quickstart
+#include <colock/colock.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <iostream>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+asio::awaitable<void> checkout(colock::locker locker, int& cart)
+{
+    colock::lock lock = co_await locker.acquire("cart:7", {.ttl = 10s}); // suspends until it is ours
+    if (cart > 0) {
+        co_await asio::steady_timer(co_await asio::this_coro::executor, 50ms).async_wait(); // the payment
+        std::cout << "charged " << cart << ", fence " << lock.fence() << '\n';
+        cart = 0;
+    } else {
+        std::cout << "nothing to charge\n";
+    }
+    co_await lock.release(); // or let the handle die: it is released in the background
+}
+
+int main()
+{
+    asio::io_context io;
+    colock::locker locker(colock::memory::make_adapter(io.get_executor()));
+    const auto rethrow = [](std::exception_ptr failure) {
+        if (failure)
+            std::rethrow_exception(failure);
+    };
+
+    int cart = 30;
+    asio::co_spawn(io, checkout(locker, cart), rethrow);
+    asio::co_spawn(io, checkout(locker, cart), rethrow);
+    io.run();
+}
+//]

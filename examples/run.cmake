@@ -1,0 +1,25 @@
+# cmake -DEXPECT=pattern -P run.cmake -- program argument...
+#
+# Fails unless the program ends with exit code 0 and its whole output matches the pattern. (ctest by itself looks at one
+# or the other.)
+cmake_minimum_required(VERSION 3.25)
+
+set(command "")
+set(reached FALSE)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE ${last})
+    if(reached)
+        list(APPEND command "${CMAKE_ARGV${i}}")
+    elseif("${CMAKE_ARGV${i}}" STREQUAL "--")
+        set(reached TRUE)
+    endif()
+endforeach()
+
+execute_process(COMMAND ${command} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
+message("${output}${errors}")
+if(NOT result STREQUAL "0")
+    message(FATAL_ERROR "ended with ${result}")
+endif()
+if(NOT output MATCHES "${EXPECT}")
+    message(FATAL_ERROR "its output does not match: ${EXPECT}")
+endif()
