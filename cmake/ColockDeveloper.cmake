@@ -24,7 +24,7 @@ endfunction()
 
 # colock_add_test(NAME
 #     SOURCES source...      Boost.Test files, without a main
-#     LIBRARIES target...
+#     [LIBRARIES target...]  beside colock::memory
 #     [LABELS label...]      for ctest -L; default: NAME
 #     [TIMEOUT seconds]      of each suite; default: 120
 #     [SERIAL])              its suites measure time or load the machine: nothing else runs beside them
@@ -42,7 +42,7 @@ function(colock_add_test name)
         return()
     endif()
     set(target colock_test_${name})
-    colock_add_program(${target} SOURCES ${arg_SOURCES} LIBRARIES colock_test_main ${arg_LIBRARIES})
+    colock_add_program(${target} SOURCES ${arg_SOURCES} LIBRARIES colock_test_main colock_test_support ${arg_LIBRARIES})
 
     # The executable is asked for its suites when ctest runs, so that none can be forgotten in a list.
     set(include ${CMAKE_CURRENT_BINARY_DIR}/${target}.cmake)
