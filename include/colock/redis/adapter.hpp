@@ -1,0 +1,94 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/adapter.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace colock::redis {
+
+/// How a lock is stored.
+enum class layout : unsigned char
+{
+    /// Token and owner data, shared locks, fences.
+    standard,
+    /// The key holds the token alone, as `SET key token NX PX ttl` libraries write it: processes that use one of those
+    /// and processes that use colock exclude each other on the same keys. Exclusive locks only, no fence, no owner
+    /// data. Such libraries announce no release, so a waiter also polls.
+    plain,
+};
+
+/// Used with `rediss:` only. The server's certificate and host name are always verified.
+struct tls_options
+{
+    /// A file of trusted certificate authorities (PEM). Default: the system's.
+    std::string ca_file{};
+    /// A client certificate (PEM, chain allowed) and its key; both or neither.
+    std::string certificate_file{};
+    std::string key_file{};
+    /// The name that the server's certificate must carry. Default: the host of the URL, or of the master that Sentinel
+    /// named.
+    std::string server_name{};
+};
+
+/// Checked by make_adapter and make_quorum.
+struct options
+{
+    /// One of
+    /// - `redis://[[user]:password@]host[:port][/database]`, port 6379, database 0
+    /// - `rediss://...`: the same over TLS
+    /// - `redis+unix:///path/to/socket[?db=database]`
+    /// - `redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/master[/database]`, port 26379; with
+    /// `rediss+`
+    ///   the master and the Sentinels are spoken to over TLS. User and password are those of the master.
+    ///
+    /// User, password and socket path are percent-decoded.
+    std::string url = "redis://127.0.0.1:6379";
+    /// What the name of every key begins with. Default: `{colock}:`, or nothing with `layout::plain`. In the standard
+    /// layout it ends with a colon. The braces keep all keys in one slot of a cluster. At most 128 bytes, no NUL.
+    std::optional<std::string> prefix{};
+    redis::layout layout = redis::layout::standard;
+    /// In place of those in the URL.
+    std::string user{};
+    std::string password{};
+    /// What the Sentinels are told, where they ask for it.
+    std::string sentinel_user{};
+    std::string sentinel_password{};
+    tls_options tls{};
+    /// How long an operation may take until it fails: with `errc::unavailable` if it was certainly not sent, else with
+    /// `errc::outcome_unknown`. Of a quorum: per node, and 500 ms unless set. Range: 10 ms to 1 h.
+    std::optional<std::chrono::milliseconds> operation_timeout{};
+    /// How long one attempt to connect may take. Range: 10 ms to 1 h.
+    std::chrono::milliseconds connect_timeout{2000};
+    /// How long a connection is kept that nobody uses. 0: not at all; `milliseconds::max()`: until it is told to close
+    /// or the adapter dies. An `io_context` does not run out of work while a connection is open.
+    std::chrono::milliseconds idle_timeout{10'000};
+    /// A silent server is asked for a sign of life this often, and given up after two of these. Range: 10 ms to 1 h.
+    std::chrono::milliseconds health_interval{500};
+    /// How often a waiter looks again where no release is announced: in the plain layout, and where the user may not
+    /// subscribe. Range: 1 ms to 1 h.
+    std::chrono::milliseconds poll_interval{250};
+};
+
+/// Locks on one Redis server (6.2 or later), or on the master that a group of Sentinels names.
+///
+/// Exclusive, shared and semaphore locks with and without ttl, with fences; waiters are woken by the release. Does no
+/// I/O: connects on first use, with one connection for commands and, while somebody waits, one for messages. Both are
+/// the adapter's own, and it reconnects by itself.
+///
+/// Two holders are excluded while the server keeps its memory and its clock does not jump: eviction, a restart without
+/// an append-only file, and a failover to a replica that lags behind can each lose a lock. Dangers that can be seen at
+/// connect are told to the observer (`warning`).
+///
+/// Thread safety: all members may be called from any thread.
+/// \throws validation_error `invalid_options` for a URL or options that cannot be used; its message holds no
+/// credential.
+[[nodiscard]] std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings = {});
+
+} // namespace colock::redis

@@ -1,0 +1,98 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "redis/reply.hpp"
+
+#include <colock/adapter.hpp>
+#include <colock/clock.hpp>
+
+#include <boost/redis/request.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace colock::redis::detail {
+
+/// What became of an operation's commands.
+enum class delivery : unsigned char
+{
+    /// Every command has its reply.
+    answered,
+    /// Certainly not sent.
+    unsent,
+    /// Sent, at least in part, and not answered.
+    unanswered,
+};
+
+class operation;
+using operation_ptr = std::unique_ptr<operation>;
+
+/// Some commands that are sent in one piece, and what becomes of them.
+class operation
+{
+public:
+    operation() = default;
+    operation(const operation&) = delete;
+    operation& operator=(const operation&) = delete;
+    virtual ~operation() = default;
+
+    /// Pushes at least one command that has a reply. Called again if the operation has to be queued anew.
+    virtual void write(boost::redis::request& request) = 0;
+    /// Called on the client's strand, at most once per submission. `why` is set unless it was answered.
+    virtual void end(operation_ptr self, delivery how, failure_ptr why) = 0;
+
+    std::vector<reply> replies{};
+    /// Set at the first submission; it is that of the operation, not of one submission.
+    lease_clock::time_point deadline{};
+    /// The connection that it was sent on.
+    std::uint64_t sent_on = 0;
+};
+
+/// Operations that travel in one request, and the reading of their replies.
+///
+/// Thread safety: none; guarded by whoever owns it.
+class batch
+{
+public:
+    /// Larger ones would keep the event loop too long.
+    static constexpr std::size_t limit = 512;
+
+    void add(operation_ptr added);
+    [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
+    [[nodiscard]] bool empty() const noexcept { return slots_.empty(); }
+    [[nodiscard]] const boost::redis::request& request() const noexcept { return request_; }
+    [[nodiscard]] boost::redis::request& request() noexcept { return request_; }
+
+    void set_link(std::uint64_t link) noexcept;
+    /// The next node of a reply, and the end of one.
+    void on_node(const boost::redis::resp3::node_view& node);
+    void on_reply() noexcept;
+    /// A server that only reads has answered.
+    [[nodiscard]] bool refused_as_replica() const noexcept { return refused_as_replica_; }
+
+    /// Takes out what is past its deadline. The replies of a sent one are then read and dropped.
+    [[nodiscard]] std::vector<operation_ptr> take_overdue(lease_clock::time_point now);
+    [[nodiscard]] std::vector<operation_ptr> take_all();
+    /// Writes the request again, without what was taken out.
+    void rewrite();
+    /// Ends every operation: those that have all their replies as answered, the rest as unanswered.
+    void finish(const failure_ptr& why);
+    void clear();
+
+private:
+    struct slot
+    {
+        operation_ptr owner;
+        std::size_t expected;
+    };
+    boost::redis::request request_;
+    std::vector<slot> slots_;
+    /// Whose reply is read, and how many of its replies are complete.
+    std::size_t current_ = 0;
+    std::size_t complete_ = 0;
+    bool refused_as_replica_ = false;
+};
+
+} // namespace colock::redis::detail

@@ -1,0 +1,192 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/context_service.hpp"
+#include "redis/batch.hpp"
+#include "redis/settings.hpp"
+
+#include <colock/adapter.hpp>
+#include <colock/clock.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace colock::redis::detail {
+
+/// Told what happens to the connection. Calls come from the client's strand.
+class client_events
+{
+public:
+    virtual ~client_events() = default;
+    virtual void on_ready() noexcept = 0;
+    virtual void on_suspended(const error_code& why) noexcept = 0;
+    virtual void on_reconnected() noexcept = 0;
+    virtual void on_warning(std::string_view message) noexcept = 0;
+};
+
+/// The event source of one key: a channel, and who waits on it.
+///
+/// Guarded by its client's wait mutex, except where said.
+struct channel
+{
+    explicit channel(std::string given) : name(std::move(given)) {}
+
+    enum class state : unsigned char
+    {
+        idle,
+        subscribing,
+        armed,
+    };
+    struct waiter
+    {
+        const claim* who;
+        completion<woken> done;
+        lease_clock::time_point since;
+    };
+    const std::string name;
+    /// Moves with every message, and with every new subscription: something may have changed since it was read.
+    /// Read without the mutex.
+    std::atomic<std::uint64_t> changes{1};
+    state now = state::idle;
+    std::vector<waiter> waiters{};
+    std::size_t interested = 0;
+    lease_clock::time_point unused_since{};
+};
+
+/// Our connections to one server, and all that travels on them: one connection for commands, fed in batches, and one
+/// for messages while somebody is interested in them. Connects on first use, reconnects while it is needed, closes when
+/// it is not.
+///
+/// Thread safety: submit, watch and the waits may be called from any thread; the rest is said beside it.
+class client final : public colock::detail::context_member, public std::enable_shared_from_this<client>
+{
+public:
+    [[nodiscard]] static std::shared_ptr<client> make(
+        const asio::any_io_executor& executor, settings checked, std::weak_ptr<client_events> events);
+    client(settings checked, std::weak_ptr<client_events> events);
+    ~client() override;
+
+    [[nodiscard]] const detail::settings& config() const noexcept { return config_; }
+
+    /// Sends an operation as soon as may be. Its end comes from the strand; dropped if the context is gone.
+    void submit(operation_ptr added);
+    /// On the strand: a request that was sent on that connection, and not answered, can take effect no more, or has
+    /// already. True for the connection in use, whose requests are carried out in order.
+    [[nodiscard]] bool settled(std::uint64_t link) const noexcept;
+    /// Whether the fence is due to be lifted to the server's clock; says so once per interval.
+    [[nodiscard]] bool anchor_due(lease_clock::time_point now) noexcept;
+
+    /// Interest in a key's channel lasts as long as the object.
+    class interest
+    {
+    public:
+        interest(std::shared_ptr<client> owner, std::shared_ptr<channel> watched, std::uint64_t seen) noexcept;
+        interest(interest&&) noexcept = default;
+        interest& operator=(interest&&) = delete;
+        ~interest();
+
+        [[nodiscard]] const std::shared_ptr<channel>& source() const noexcept { return watched_; }
+        /// The channel's changes that the watcher knows of.
+        std::uint64_t seen;
+
+    private:
+        std::shared_ptr<client> owner_;
+        std::shared_ptr<channel> watched_;
+    };
+    [[nodiscard]] interest watch(const std::string& name);
+    /// Ends when the channel's changes are no longer at `seen`.
+    void wait(const std::shared_ptr<channel>& watched, const claim& who, std::uint64_t seen, completion<woken> done);
+    void cancel_wait(const channel& watched, const claim& who) noexcept;
+
+    /// Closes what nobody needs, and ends at the latest after `deadline`.
+    void close(lease_clock::duration deadline, completion<closed> done);
+    /// The adapter is gone: nothing is kept beyond what is under way.
+    void retire() noexcept;
+
+    void context_shutdown() noexcept override;
+    void context_forked() noexcept override;
+
+private:
+    struct runtime;
+    class exchange;
+    using batch_ptr = std::unique_ptr<batch>;
+
+    template <class Function>
+    void on_strand(Function function);
+
+    // The queue; from any thread.
+    [[nodiscard]] batch_ptr fresh_batch();
+    [[nodiscard]] batch_ptr next_batch();
+    void recycle(batch_ptr used) noexcept;
+    [[nodiscard]] bool queue_empty() const noexcept;
+
+    // All below: on the strand.
+    void flush();
+    void send(batch_ptr next);
+    void answered(batch_ptr sent, std::uint64_t number, const error_code& code);
+    void fail_queue(const failure_ptr& why);
+    void end_unsent(std::vector<operation_ptr> given_up);
+
+    void connect();
+    void ask_sentinel(std::size_t which);
+    void connect_to(const endpoint& where);
+    void greet();
+    void greeted(const std::vector<reply>& replies, std::size_t info_at);
+    void settle_previous();
+    void settled_previous(const std::vector<reply>& replies, const std::vector<std::uint64_t>& killed);
+    void opened();
+    void command_link_ended(const error_code& code);
+    void after_loss();
+    void refuse(const failure_ptr& why);
+    void retry_later(std::string why, error_code cause);
+    void inspect_server(const reply& info);
+    void warn_once(std::string message);
+
+    void ensure_messages();
+    void subscribe_pending();
+    void subscribed(const std::vector<std::shared_ptr<channel>>& asked, const reply& answer);
+    void receive_messages();
+    void message_link_ended();
+    void poll_instead(std::string why);
+
+    void arm_tick();
+    void tick();
+    void close_if_idle();
+    void begin_close();
+    void finish_close() noexcept;
+    [[nodiscard]] bool needed() const noexcept;
+    [[nodiscard]] bool watched() const noexcept;
+
+    // The channels; from any thread.
+    void leave(const std::shared_ptr<channel>& watched) noexcept;
+    [[nodiscard]] static std::vector<completion<woken>> take_waiters(channel& changed);
+
+    const detail::settings config_;
+    const std::weak_ptr<client_events> events_;
+
+    /// Guards the queue, the pool, and whether there is a runtime.
+    mutable std::mutex mutex_;
+    std::deque<batch_ptr> queue_;
+    std::vector<batch_ptr> spare_;
+    /// What belongs to the strand, the strand included. Null once the context has shut down.
+    std::unique_ptr<runtime> runtime_;
+    std::atomic<bool> retired_{false};
+    std::atomic<lease_clock::rep> anchored_{0};
+
+    /// Guards the channels. Not held together with mutex_, nor while a completion is called.
+    mutable std::mutex wait_mutex_;
+    std::unordered_map<std::string, std::shared_ptr<channel>> channels_;
+    /// Messages cannot be had: waiters poll.
+    bool polls_ = false;
+};
+
+} // namespace colock::redis::detail

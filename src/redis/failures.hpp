@@ -1,0 +1,27 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "redis/reply.hpp"
+
+#include <colock/adapter.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace colock::redis::detail {
+
+/// The server's own error, without what an older server wraps around one that a script has met.
+[[nodiscard]] std::string_view unwrapped(std::string_view error) noexcept;
+/// The first word of that error: "WRONGTYPE", "OOM", ...
+[[nodiscard]] std::string_view error_word(std::string_view error) noexcept;
+
+[[nodiscard]] bool is_readonly(std::string_view error) noexcept;
+[[nodiscard]] bool is_noscript(const reply& answer) noexcept;
+
+/// Why a command was refused: a refused command has changed nothing.
+[[nodiscard]] errc refusal_code(std::string_view error) noexcept;
+[[nodiscard]] failure_ptr refusal(std::string_view error);
+/// For a reply of an unexpected shape, or an error.
+[[nodiscard]] failure_ptr refusal(const reply& answer);
+
+} // namespace colock::redis::detail

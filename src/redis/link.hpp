@@ -1,0 +1,77 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "redis/reply.hpp"
+#include "redis/settings.hpp"
+
+#include <colock/error.hpp>
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/redis/connection.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace colock::redis::detail {
+
+/// The trusted authorities and our certificate, loaded once and shared by all connections.
+class tls_material
+{
+public:
+    /// \throws colock::error `invalid_options` for a file that cannot be used.
+    explicit tls_material(const tls_options& files);
+
+    /// A context of its own over the same material.
+    [[nodiscard]] asio::ssl::context share();
+
+private:
+    asio::ssl::context context_;
+};
+
+/// One connection, used once: made, run until it ends, and destroyed, which closes its socket.
+///
+/// Thread safety: none; belongs to the strand that it was made with. Its operations keep it alive.
+class link : public std::enable_shared_from_this<link>
+{
+public:
+    using run_handler = asio::any_completion_handler<void(error_code)>;
+    using exec_handler = asio::any_completion_handler<void(error_code, std::size_t)>;
+
+    link(const asio::any_io_executor& strand, const settings& config, endpoint where, bool tls,
+        asio::ssl::context context, std::uint64_t number);
+
+    /// Which of our connections this is; never used twice.
+    [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+    [[nodiscard]] const endpoint& where() const noexcept { return where_; }
+
+    /// Connects, and works until the connection is lost or closed.
+    void run(run_handler ended);
+    /// The request and the adapter have to live until the handler is called.
+    void exec(const boost::redis::request& request, boost::redis::any_adapter adapter, exec_handler done);
+    /// Ends when messages have arrived; they are in `messages()`.
+    void receive(run_handler done);
+    /// The channels on which messages arrived; the caller empties it.
+    [[nodiscard]] std::vector<std::string>& messages() noexcept { return sink_.messages; }
+    /// Ends run, receive, and all requests.
+    void close() noexcept;
+    /// Once connected: small requests must not wait for each other's acknowledgement.
+    void send_at_once() noexcept;
+
+    struct message_sink
+    {
+        reply current{};
+        std::vector<std::string> messages{};
+    };
+
+private:
+    const std::uint64_t number_;
+    const endpoint where_;
+    boost::redis::config config_;
+    message_sink sink_;
+    boost::redis::connection connection_;
+};
+
+} // namespace colock::redis::detail

@@ -1,0 +1,55 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/record.hpp"
+
+#include <charconv>
+#include <chrono>
+
+namespace colock::redis::detail {
+
+namespace {
+constexpr std::size_t created_digits = 11;
+}
+
+std::int64_t wall_clock_ms() noexcept
+{
+    using namespace std::chrono;
+    return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+void append_value(std::string& to, const claim& of, std::int64_t created)
+{
+    const auto start = to.size();
+    to.resize(start + 2 * token::size + created_digits);
+    of.token().hex_to(to.data() + start);
+    for (std::size_t i = to.size(); i > start + 2 * token::size; created >>= 4)
+        to[--i] = "0123456789abcdef"[created & 15];
+    const auto& owner = of.owner();
+    (to += owner.owner) += '\0';
+    (to += owner.host) += '\0';
+    (to += owner.comment) += '\0';
+    to += owner.group;
+}
+
+std::optional<record> parse_record(std::string_view text)
+{
+    if (text.size() < created_digits)
+        return std::nullopt;
+    record parsed;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + created_digits, parsed.created, 16);
+    if (error != std::errc() || end != text.data() + created_digits)
+        return std::nullopt;
+    text.remove_prefix(created_digits);
+    for (auto* field : {&parsed.owner.owner, &parsed.owner.host, &parsed.owner.comment, &parsed.owner.group}) {
+        const auto stop = text.find('\0');
+        field->assign(text.substr(0, stop));
+        text.remove_prefix(stop == std::string_view::npos ? text.size() : stop + 1);
+    }
+    return parsed;
+}
+
+void push_all(boost::redis::request& request, const std::vector<std::string_view>& words)
+{
+    request.push_range(words.front(), words.begin() + 1, words.end());
+}
+
+} // namespace colock::redis::detail

@@ -1,0 +1,321 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/scripts.hpp"
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <new>
+
+namespace colock::redis::detail {
+
+namespace {
+
+std::string sha1_hex(std::string_view text)
+{
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned int size = 0;
+    if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha1(), nullptr) != 1)
+        throw std::bad_alloc();
+    std::string hex;
+    for (unsigned int i = 0; i < size; ++i) {
+        hex += "0123456789abcdef"[digest[i] >> 4];
+        hex += "0123456789abcdef"[digest[i] & 15];
+    }
+    return hex;
+}
+
+// fence -> 1
+// Lifts the counter to the server's microseconds. PERSIST is the first write because it is allowed when the server is
+// out of memory, and the SET after it then is too.
+constexpr std::string_view anchor = R"lua(
+redis.call('PERSIST', KEYS[1])
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if tonumber(redis.call('GET', KEYS[1]) or '0') < now then
+    redis.call('SET', KEYS[1], string.format('%.0f', now))
+end
+return 1
+)lua";
+
+// lock fence intent; token+owner ttl intent-ttl intent-registered -> {1, fence} or {0, remaining ms, owner[, intent]}
+constexpr std::string_view acquire = R"lua(
+local ttl = tonumber(ARGV[2])
+local token = string.sub(ARGV[1], 1, 32)
+local function set()
+    if ttl > 0 then return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) end
+    return redis.call('SET', KEYS[1], ARGV[1], 'NX')
+end
+if not set() then
+    local kind = redis.call('TYPE', KEYS[1]).ok
+    if kind == 'string' then
+        local value = redis.call('GET', KEYS[1])
+        if string.sub(value, 1, 32) ~= token then
+            return {0, redis.call('PTTL', KEYS[1]), string.sub(value, 33)}
+        end
+        if ttl > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) else redis.call('PERSIST', KEYS[1]) end
+    elseif kind == 'zset' then
+        local time = redis.call('TIME')
+        local now = time[1] * 1000 + math.floor(time[2] / 1000)
+        redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+        if not set() then
+            redis.call('SET', KEYS[3], token, 'PX', ARGV[3])
+            return {0, redis.call('PTTL', KEYS[1]), '', 1}
+        end
+    else
+        return redis.error_reply('WRONGTYPE the key holds a ' .. kind)
+    end
+end
+if ARGV[4] == '1' and redis.call('GET', KEYS[3]) == token then redis.call('DEL', KEYS[3]) end
+local fence = redis.pcall('INCR', KEYS[2])
+if type(fence) == 'table' then
+    redis.call('DEL', KEYS[1])
+    return fence
+end
+return {1, fence}
+)lua";
+
+// lock; token ttl -> {1, 0} or {0, remaining ms, ''}
+constexpr std::string_view acquire_plain = R"lua(
+local ttl = tonumber(ARGV[2])
+local taken
+if ttl > 0 then taken = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
+else taken = redis.call('SET', KEYS[1], ARGV[1], 'NX') end
+if not taken then
+    if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {0, redis.call('PTTL', KEYS[1]), ''} end
+    if ttl > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) else redis.call('PERSIST', KEYS[1]) end
+end
+return {1, 0}
+)lua";
+
+// lock fence intent probe; token+owner ttl max-holders -> {1, fence} or {0, remaining ms, owner}
+// ZADD is the first write, so that a server without memory refuses before anything has changed.
+constexpr std::string_view acquire_shared = R"lua(
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind == 'string' then
+    redis.call('DEL', KEYS[4])
+    return {0, redis.call('PTTL', KEYS[1]), string.sub(redis.call('GET', KEYS[1]), 33)}
+elseif kind ~= 'zset' and kind ~= 'none' then
+    return redis.error_reply('WRONGTYPE the key holds a ' .. kind)
+end
+local ttl, limit = tonumber(ARGV[2]), tonumber(ARGV[3])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local own = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not own or tonumber(own) <= now then
+    local writer = redis.call('PTTL', KEYS[3])
+    if writer ~= -2 then
+        redis.call('DEL', KEYS[4])
+        return {0, writer, ''}
+    end
+end
+if ttl > 0 then redis.call('ZADD', KEYS[1], now + ttl, ARGV[1])
+else redis.call('ZADD', KEYS[1], '+inf', ARGV[1]) end
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+if limit > 0 and redis.call('ZCARD', KEYS[1]) > limit then
+    redis.call('ZREM', KEYS[1], ARGV[1])
+    local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+    local remaining = -1
+    if first[2] ~= 'inf' then remaining = first[2] - now end
+    return {0, remaining, string.sub(first[1], 33)}
+end
+local fence = redis.pcall('INCR', KEYS[2])
+if type(fence) == 'table' then
+    redis.call('ZREM', KEYS[1], ARGV[1])
+    return fence
+end
+local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
+if last == 'inf' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIREAT', KEYS[1], last) end
+return {1, fence}
+)lua";
+
+// lock fence probe; held-token next-token+owner ttl -> {1, fence} or {0}
+constexpr std::string_view hand_over = R"lua(
+local value = redis.pcall('GET', KEYS[1])
+if type(value) ~= 'string' or string.sub(value, 1, 32) ~= ARGV[1] then
+    redis.call('DEL', KEYS[3])
+    return {0}
+end
+local fence = redis.call('INCR', KEYS[2])
+if tonumber(ARGV[3]) > 0 then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+else redis.call('SET', KEYS[1], ARGV[2]) end
+return {1, fence}
+)lua";
+
+// lock probe; token -> 1 or 0
+// A message that may not be published must not fail a release that has happened.
+constexpr std::string_view release = R"lua(
+local value = redis.pcall('GET', KEYS[1])
+if type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] then
+    redis.call('DEL', KEYS[1])
+    redis.pcall('PUBLISH', KEYS[1], '')
+    return 1
+end
+redis.call('DEL', KEYS[2])
+return 0
+)lua";
+
+// lock probe intent; token -> 1 or 0
+// The same for a writer that has left an intent.
+constexpr std::string_view withdraw = R"lua(
+local value = redis.pcall('GET', KEYS[1])
+local held = type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1]
+local intended = redis.pcall('GET', KEYS[3]) == ARGV[1]
+if held then redis.call('DEL', KEYS[1]) end
+if intended then redis.call('DEL', KEYS[3]) end
+if held or intended then redis.pcall('PUBLISH', KEYS[1], '') else redis.call('DEL', KEYS[2]) end
+return held and 1 or 0
+)lua";
+
+// lock probe; token+owner -> 1 or 0
+constexpr std::string_view release_shared = R"lua(
+local score = redis.pcall('ZSCORE', KEYS[1], ARGV[1])
+if type(score) ~= 'string' then
+    redis.call('DEL', KEYS[2])
+    return 0
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREM', KEYS[1], ARGV[1])
+local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
+if last and last ~= 'inf' then redis.call('PEXPIREAT', KEYS[1], last) end
+redis.pcall('PUBLISH', KEYS[1], '')
+return tonumber(score) > now and 1 or 0
+)lua";
+
+// lock probe; token ttl -> 1 or 0
+constexpr std::string_view extend = R"lua(
+local value = redis.pcall('GET', KEYS[1])
+if type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] then
+    return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+redis.call('DEL', KEYS[2])
+return 0
+)lua";
+
+// lock probe; token+owner ttl -> 1 or 0
+// The sweep comes before ZADD because it is allowed when the server is out of memory, and what follows it then is too.
+constexpr std::string_view extend_shared = R"lua(
+if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then
+    redis.call('DEL', KEYS[2])
+    return 0
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
+redis.call('ZADD', KEYS[1], 'XX', now + ARGV[2], ARGV[1])
+local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
+if last == 'inf' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIREAT', KEYS[1], last) end
+return 1
+)lua";
+
+// lock probe; token -> 1 or 0
+constexpr std::string_view valid = R"lua(
+redis.call('DEL', KEYS[2])
+local value = redis.pcall('GET', KEYS[1])
+return type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] and 1 or 0
+)lua";
+
+// lock probe; token+owner -> 1 or 0
+constexpr std::string_view valid_shared = R"lua(
+redis.call('DEL', KEYS[2])
+local score = redis.pcall('ZSCORE', KEYS[1], ARGV[1])
+local time = redis.call('TIME')
+return type(score) == 'string' and tonumber(score) > time[1] * 1000 + time[2] / 1000 and 1 or 0
+)lua";
+
+// probe lock...; -> {key, 'x' or 's', value, remaining ms or -1} per live holder
+constexpr std::string_view inspect = R"lua(
+redis.call('DEL', KEYS[1])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local found = {}
+for i = 2, #KEYS do
+    local kind = redis.call('TYPE', KEYS[i]).ok
+    if kind == 'string' then
+        found[#found + 1] = {KEYS[i], 'x', redis.call('GET', KEYS[i]), redis.call('PTTL', KEYS[i])}
+    elseif kind == 'zset' then
+        local members = redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES')
+        for m = 1, #members, 2 do
+            if members[m + 1] == 'inf' then
+                found[#found + 1] = {KEYS[i], 's', members[m], -1}
+            elseif tonumber(members[m + 1]) > now then
+                found[#found + 1] = {KEYS[i], 's', members[m], members[m + 1] - now}
+            end
+        end
+    end
+end
+return found
+)lua";
+
+// lock probe intent; -> as inspect
+constexpr std::string_view break_key = R"lua(
+redis.call('DEL', KEYS[2])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local found = {}
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind == 'string' then
+    found[1] = {KEYS[1], 'x', redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}
+elseif kind == 'zset' then
+    local members = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
+    for m = 1, #members, 2 do
+        if members[m + 1] == 'inf' then
+            found[#found + 1] = {KEYS[1], 's', members[m], -1}
+        elseif tonumber(members[m + 1]) > now then
+            found[#found + 1] = {KEYS[1], 's', members[m], members[m + 1] - now}
+        end
+    end
+elseif kind ~= 'none' then
+    return redis.error_reply('WRONGTYPE the key holds a ' .. kind)
+end
+redis.call('DEL', KEYS[1], KEYS[3])
+redis.pcall('PUBLISH', KEYS[1], '')
+return found
+)lua";
+
+// probe lock...; limit -> as inspect, of what was swept
+constexpr std::string_view sweep = R"lua(
+redis.call('DEL', KEYS[1])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local found = {}
+for i = 2, #KEYS do
+    if #found < tonumber(ARGV[1]) and redis.call('TYPE', KEYS[i]).ok == 'zset' then
+        local members = redis.call('ZRANGEBYSCORE', KEYS[i], '-inf', now, 'LIMIT', 0, ARGV[1] - #found)
+        for m = 1, #members do
+            redis.call('ZREM', KEYS[i], members[m])
+            found[#found + 1] = {KEYS[i], 's', members[m], 0}
+        end
+    end
+end
+return found
+)lua";
+
+} // namespace
+
+script::script(std::string_view text) : text_(text), digest_(sha1_hex(text)) {}
+
+const scripts& scripts::get()
+{
+    static const scripts all{
+        script(detail::anchor),
+        script(detail::acquire),
+        script(detail::acquire_plain),
+        script(detail::acquire_shared),
+        script(detail::hand_over),
+        script(detail::release),
+        script(detail::withdraw),
+        script(detail::release_shared),
+        script(detail::extend),
+        script(detail::extend_shared),
+        script(detail::valid),
+        script(detail::valid_shared),
+        script(detail::inspect),
+        script(detail::break_key),
+        script(detail::sweep),
+    };
+    return all;
+}
+
+} // namespace colock::redis::detail

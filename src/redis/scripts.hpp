@@ -1,0 +1,66 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <boost/redis/request.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace colock::redis::detail {
+
+/// A Lua script of ours: sent by its digest, and as a whole where the server does not know it.
+///
+/// Each ends with a negative answer only after a write was tried: a replica, which does not know better, then refuses.
+/// None starts with a shebang, which servers before 7 do not know.
+class script
+{
+public:
+    /// Which half of the two commands is sent.
+    enum class form : unsigned char
+    {
+        digest,
+        whole,
+    };
+
+    explicit script(std::string_view text);
+
+    /// `keys` of the arguments are keys; they come first.
+    template <class... Arguments>
+    void push(boost::redis::request& request, form sent, int keys, const Arguments&... arguments) const
+    {
+        if (sent == form::digest)
+            request.push("EVALSHA", digest_, keys, arguments...);
+        else
+            request.push("EVAL", text_, keys, arguments...);
+    }
+    [[nodiscard]] const std::string& digest() const noexcept { return digest_; }
+    [[nodiscard]] std::string_view text() const noexcept { return text_; }
+
+private:
+    std::string_view text_;
+    std::string digest_;
+};
+
+/// What each takes and answers is said beside its text, in scripts.cpp.
+struct scripts
+{
+    script anchor;
+    script acquire;
+    script acquire_plain;
+    script acquire_shared;
+    script hand_over;
+    script release;
+    script withdraw;
+    script release_shared;
+    script extend;
+    script extend_shared;
+    script valid;
+    script valid_shared;
+    script inspect;
+    script break_key;
+    script sweep;
+
+    [[nodiscard]] static const scripts& get();
+};
+
+} // namespace colock::redis::detail

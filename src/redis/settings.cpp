@@ -1,0 +1,60 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/settings.hpp"
+
+namespace colock::redis::detail {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+void check_range(const char* name, milliseconds value, milliseconds from)
+{
+    if (value < from || value > std::chrono::hours(1))
+        refuse_options(std::string(name) + " is out of range: " + std::to_string(from.count()) + " ms to 1 h");
+}
+
+} // namespace
+
+settings::settings(const options& given)
+    : where(parse_url(given.url)), tls(given.tls), sentinel_user(given.sentinel_user),
+      sentinel_password(given.sentinel_password), layout(given.layout),
+      operation_timeout(given.operation_timeout.value_or(std::chrono::seconds(5))),
+      connect_timeout(given.connect_timeout), idle_timeout(given.idle_timeout), health_interval(given.health_interval),
+      poll_interval(given.poll_interval)
+{
+    if (!given.user.empty())
+        where.user = given.user;
+    if (!given.password.empty())
+        where.password = given.password;
+    if (!where.user.empty() && where.password.empty())
+        refuse_options("a user is given without a password");
+
+    check_range("operation_timeout", operation_timeout, milliseconds(10));
+    check_range("connect_timeout", connect_timeout, milliseconds(10));
+    check_range("health_interval", health_interval, milliseconds(10));
+    check_range("poll_interval", poll_interval, milliseconds(1));
+    if (idle_timeout < milliseconds::zero())
+        refuse_options("idle_timeout is negative");
+
+    if (tls.certificate_file.empty() != tls.key_file.empty())
+        refuse_options("a client certificate needs both certificate_file and key_file");
+    if (!where.tls && !(tls.ca_file.empty() && tls.certificate_file.empty() && tls.server_name.empty()))
+        refuse_options("TLS files are given, but the URL asks for no TLS; write rediss://");
+
+    prefix = given.prefix.value_or(plain() ? "" : "{colock}:");
+    if (prefix.size() > 128 || prefix.find('\0') != std::string::npos)
+        refuse_options("the prefix is longer than 128 bytes or holds a NUL");
+    if (plain()) {
+        // Never written, only deleted; it must exist under no circumstances.
+        probe_key = prefix + "{colock}#probe";
+        return;
+    }
+    if (!prefix.ends_with(':'))
+        refuse_options("the prefix does not end with a colon");
+    const auto base = prefix.substr(0, prefix.size() - 1) + '#';
+    fence_key = base + "fence";
+    probe_key = base + "probe";
+    intent_prefix = base + "w:";
+}
+
+} // namespace colock::redis::detail

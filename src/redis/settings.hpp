@@ -1,0 +1,40 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "redis/url.hpp"
+
+#include <colock/redis/adapter.hpp>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace colock::redis::detail {
+
+/// Checked options, and the names of keys.
+struct settings
+{
+    location where;
+    tls_options tls;
+    std::string sentinel_user;
+    std::string sentinel_password;
+    redis::layout layout = redis::layout::standard;
+    std::chrono::milliseconds operation_timeout{5000};
+    std::chrono::milliseconds connect_timeout{2000};
+    std::chrono::milliseconds idle_timeout{10'000};
+    std::chrono::milliseconds health_interval{500};
+    std::chrono::milliseconds poll_interval{250};
+    /// Of every lock; then the names of our own keys, which no lock's name begins with.
+    std::string prefix;
+    std::string fence_key;
+    std::string probe_key;
+    std::string intent_prefix;
+
+    /// \throws validation_error
+    explicit settings(const options& given);
+
+    [[nodiscard]] bool plain() const noexcept { return layout == redis::layout::plain; }
+    [[nodiscard]] bool keeps_connection() const noexcept { return idle_timeout == std::chrono::milliseconds::max(); }
+};
+
+} // namespace colock::redis::detail

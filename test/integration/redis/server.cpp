@@ -1,0 +1,340 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "server.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace colock::testing {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+sockaddr_in loopback(std::uint16_t port)
+{
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address;
+}
+
+int connect_to(std::uint16_t port)
+{
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const auto address = loopback(port);
+    const timeval limit{10, 0};
+    ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+        return socket;
+    ::close(socket);
+    return -1;
+}
+
+void write_all(int socket, std::string_view text)
+{
+    while (!text.empty()) {
+        const auto written = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
+        if (written <= 0)
+            throw std::runtime_error("a test's server has closed its connection");
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+}
+
+template <class Condition>
+void wait_until(Condition reached, const char* what)
+{
+    const auto limit = std::chrono::steady_clock::now() + 10s;
+    while (!reached()) {
+        if (std::chrono::steady_clock::now() > limit)
+            throw std::runtime_error(std::string("a test's server did not ") + what);
+        std::this_thread::sleep_for(10ms);
+    }
+}
+
+std::string from_environment(const char* name, std::string otherwise)
+{
+    const char* const value = std::getenv(name);
+    return value && *value ? value : std::move(otherwise);
+}
+
+std::filesystem::path make_folder()
+{
+    std::string pattern = std::filesystem::temp_directory_path() / "colock-redis-XXXXXX";
+    if (!::mkdtemp(pattern.data()))
+        throw std::system_error(errno, std::generic_category(), "mkdtemp");
+    return pattern;
+}
+
+} // namespace
+
+std::uint16_t free_port()
+{
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    auto address = loopback(0);
+    socklen_t size = sizeof address;
+    if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
+        ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+        throw std::system_error(errno, std::generic_category(), "bind");
+    ::close(socket);
+    return ntohs(address.sin_port);
+}
+
+child_process::child_process(const std::vector<std::string>& command, const std::filesystem::path& log)
+{
+    std::vector<char*> words;
+    for (const auto& word : command)
+        words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    const std::string log_name = log;
+    id_ = ::fork();
+    if (id_ < 0)
+        throw std::system_error(errno, std::generic_category(), "fork");
+    if (id_ > 0)
+        return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int file = ::open(log_name.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
+    ::dup2(file, 1);
+    ::dup2(file, 2);
+    ::execvp(words[0], words.data());
+    ::_exit(127);
+}
+
+child_process::child_process(child_process&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
+
+child_process& child_process::operator=(child_process&& other) noexcept
+{
+    kill();
+    id_ = std::exchange(other.id_, -1);
+    return *this;
+}
+
+child_process::~child_process()
+{
+    kill();
+}
+
+bool child_process::alive()
+{
+    if (id_ < 0 || ::waitpid(id_, nullptr, WNOHANG) == 0)
+        return id_ >= 0;
+    id_ = -1;
+    return false;
+}
+
+void child_process::signal(int number) const
+{
+    ::kill(id_, number);
+}
+
+void child_process::kill() noexcept
+{
+    if (id_ < 0)
+        return;
+    ::kill(id_, SIGKILL);
+    ::waitpid(id_, nullptr, 0);
+    id_ = -1;
+}
+
+redis_shell::redis_shell(std::uint16_t port) : socket_(connect_to(port))
+{
+    if (socket_ < 0)
+        throw std::runtime_error("a test's Redis server cannot be reached");
+}
+
+redis_shell::~redis_shell()
+{
+    ::close(socket_);
+}
+
+char redis_shell::read_char()
+{
+    if (at_ == buffer_.size()) {
+        buffer_.resize(65536);
+        const auto got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
+        if (got <= 0)
+            throw std::runtime_error("a test's Redis server does not answer");
+        buffer_.resize(static_cast<std::size_t>(got));
+        at_ = 0;
+    }
+    return buffer_[at_++];
+}
+
+std::string redis_shell::read_line()
+{
+    std::string line;
+    for (char c = read_char(); c != '\r'; c = read_char())
+        line += c;
+    read_char();
+    return line;
+}
+
+std::string redis_shell::read_reply()
+{
+    const auto line = read_line();
+    const auto rest = line.substr(1);
+    if (line[0] == '+' || line[0] == ':')
+        return rest;
+    if (line[0] == '-')
+        return line;
+    const int size = std::stoi(rest);
+    if (size < 0)
+        return "(nil)";
+    std::string text;
+    if (line[0] == '$') {
+        for (int i = 0; i < size; ++i)
+            text += read_char();
+        read_line();
+    } else {
+        for (int i = 0; i < size; ++i)
+            (text += read_reply()) += '\n';
+    }
+    return text;
+}
+
+std::string redis_shell::operator()(std::initializer_list<std::string_view> words)
+{
+    std::string command = "*" + std::to_string(words.size()) + "\r\n";
+    for (const auto word : words)
+        ((command += "$" + std::to_string(word.size()) + "\r\n") += word) += "\r\n";
+    write_all(socket_, command);
+    return read_reply();
+}
+
+redis_server::redis_server(std::vector<std::string> settings)
+    : port_(free_port()), folder_(make_folder()), settings_(std::move(settings))
+{
+    start();
+}
+
+redis_server::~redis_server()
+{
+    process_.kill();
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+}
+
+void redis_server::start()
+{
+    std::vector<std::string> command{from_environment("COLOCK_REDIS_SERVER", "redis-server"), "--bind", "127.0.0.1",
+        "--port", std::to_string(port_), "--save", "", "--appendonly", "no", "--dir", folder_, "--daemonize", "no"};
+    command.insert(command.end(), settings_.begin(), settings_.end());
+    process_ = child_process(command, folder_ / "log");
+    wait_until(
+        [this] {
+            if (!process_.alive())
+                throw std::runtime_error("redis-server did not start; see scripts/servers.sh");
+            const int socket = connect_to(port_);
+            if (socket >= 0)
+                ::close(socket);
+            return socket >= 0;
+        },
+        "start");
+    shell_.reset();
+}
+
+std::string redis_server::operator()(std::initializer_list<std::string_view> words)
+{
+    if (!shell_)
+        shell_ = std::make_unique<redis_shell>(port_);
+    return (*shell_)(words);
+}
+
+void redis_server::pause()
+{
+    process_.signal(SIGSTOP);
+}
+
+void redis_server::resume()
+{
+    process_.signal(SIGCONT);
+}
+
+void redis_server::kill()
+{
+    shell_.reset();
+    process_.kill();
+}
+
+proxy::proxy(std::uint16_t upstream) : control_(free_port()), log_(make_folder())
+{
+    const char* const home = std::getenv("HOME");
+    const auto cache = from_environment("XDG_CACHE_HOME", std::string(home ? home : "") + "/.cache");
+    const auto program = from_environment("COLOCK_TOXIPROXY", cache + "/colock/toxiproxy-2.5.0/server");
+    process_ = child_process({program, "-host", "127.0.0.1", "-port", std::to_string(control_)}, log_ / "log");
+    wait_until(
+        [this] {
+            if (!process_.alive())
+                throw std::runtime_error("Toxiproxy did not start; see scripts/servers.sh");
+            const int socket = connect_to(control_);
+            if (socket >= 0)
+                ::close(socket);
+            return socket >= 0;
+        },
+        "start");
+    port_ = free_port();
+    request("POST", "/proxies",
+        R"({"name":"p","enabled":true,"listen":"127.0.0.1:)" + std::to_string(port_) + R"(","upstream":"127.0.0.1:)" +
+            std::to_string(upstream) + R"("})");
+}
+
+proxy::~proxy()
+{
+    process_.kill();
+    std::error_code ignored;
+    std::filesystem::remove_all(log_, ignored);
+}
+
+void proxy::add(std::string_view name, std::string_view type, std::string_view stream, std::string_view attributes)
+{
+    std::string body = R"({"name":")";
+    ((body += name) += R"(","type":")") += type;
+    ((body += R"(","stream":")") += stream) += R"(","attributes":)";
+    (body += attributes) += '}';
+    request("POST", "/proxies/p/toxics", body);
+}
+
+void proxy::remove(std::string_view name)
+{
+    request("DELETE", "/proxies/p/toxics/" + std::string(name), "");
+}
+
+void proxy::enable(bool enabled)
+{
+    request("POST", "/proxies/p", enabled ? R"({"enabled":true})" : R"({"enabled":false})");
+}
+
+void proxy::request(std::string_view method, std::string_view path, std::string_view body)
+{
+    const int socket = connect_to(control_);
+    if (socket < 0)
+        throw std::runtime_error("Toxiproxy cannot be reached");
+    std::string text(method);
+    ((text += ' ') += path) += " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: colock\r\nConnection: close\r\n";
+    text += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+    text += body;
+    write_all(socket, text);
+    std::string answer(4096, '\0');
+    const auto got = ::recv(socket, answer.data(), answer.size(), 0);
+    ::close(socket);
+    answer.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    if (!answer.starts_with("HTTP/1.1 2"))
+        throw std::runtime_error("Toxiproxy refused: " + answer);
+}
+
+} // namespace colock::testing

@@ -1,0 +1,121 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace colock::testing {
+
+/// A port of 127.0.0.1 that was free a moment ago.
+[[nodiscard]] std::uint16_t free_port();
+
+/// Another program, killed with its object.
+class child_process
+{
+public:
+    child_process() = default;
+    explicit child_process(const std::vector<std::string>& command, const std::filesystem::path& log);
+    child_process(child_process&& other) noexcept;
+    child_process& operator=(child_process&& other) noexcept;
+    ~child_process();
+
+    [[nodiscard]] pid_t id() const noexcept { return id_; }
+    [[nodiscard]] bool alive();
+    void signal(int number) const;
+    /// SIGKILL, and waits for its end.
+    void kill() noexcept;
+
+private:
+    pid_t id_ = -1;
+};
+
+/// Speaks to a Redis server as an operator would, blocking.
+class redis_shell
+{
+public:
+    explicit redis_shell(std::uint16_t port);
+    redis_shell(const redis_shell&) = delete;
+    redis_shell& operator=(const redis_shell&) = delete;
+    ~redis_shell();
+
+    /// The reply in words: its text, a number's digits, "(nil)", an error with its leading '-', an array's items with
+    /// a line each.
+    std::string operator()(std::initializer_list<std::string_view> words);
+
+private:
+    std::string read_line();
+    std::string read_reply();
+    char read_char();
+
+    int socket_ = -1;
+    std::string buffer_;
+    std::size_t at_ = 0;
+};
+
+/// A redis-server of its own, in a temporary folder.
+class redis_server
+{
+public:
+    explicit redis_server(std::vector<std::string> settings = {});
+    ~redis_server();
+    redis_server(const redis_server&) = delete;
+    redis_server& operator=(const redis_server&) = delete;
+
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
+    [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
+
+    std::string operator()(std::initializer_list<std::string_view> words);
+
+    /// SIGSTOP and SIGCONT.
+    void pause();
+    void resume();
+    /// SIGKILL.
+    void kill();
+    /// On the same port.
+    void start();
+
+private:
+    std::uint16_t port_;
+    std::filesystem::path folder_;
+    std::vector<std::string> settings_;
+    child_process process_;
+    std::unique_ptr<redis_shell> shell_;
+};
+
+/// A Toxiproxy between a client and one server on 127.0.0.1.
+class proxy
+{
+public:
+    explicit proxy(std::uint16_t upstream);
+    ~proxy();
+    proxy(const proxy&) = delete;
+    proxy& operator=(const proxy&) = delete;
+
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
+
+    /// `stream` is "upstream" (to the server) or "downstream"; `attributes` as JSON.
+    void add(std::string_view name, std::string_view type, std::string_view stream, std::string_view attributes);
+    void remove(std::string_view name);
+    /// Refuses and cuts, or serves again.
+    void enable(bool enabled);
+
+private:
+    void request(std::string_view method, std::string_view path, std::string_view body);
+
+    std::uint16_t control_;
+    std::uint16_t port_;
+    std::filesystem::path log_;
+    child_process process_;
+};
+
+} // namespace colock::testing
