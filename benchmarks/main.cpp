@@ -1,0 +1,61 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+//
+// Numbers of use to a reader of docs/benchmarks.md: ratios within one run, counts, and the loop's own CPU time.
+
+#include "memory.hpp"
+#include "options.hpp"
+#include "report.hpp"
+
+#include "../tools/arguments.hpp"
+
+#include <boost/version.hpp>
+
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <thread>
+
+int main(int count, char** words)
+try {
+    bench::options settings;
+    std::string file;
+    bool check = false;
+    bool check_counts = false;
+    const auto early =
+        tools::arguments("colock-bench: what a lock costs, beside the least that it could cost in the same run")
+            .value("backend", settings.backend, "URL", "what to measure; default: memory:")
+            .value("concurrency", settings.concurrency, "N", "coroutines of the load; default: 64", 1, 1'000'000)
+            .value("keys", settings.keys, "N", "keys of the load; default: 1000", 1, 1'000'000)
+            .value("seconds", settings.seconds, "S", "of each part of the run; default: 2", 0.01, 3600.0)
+            .value("part", settings.part, "NAME",
+                "only uncontended, verbs, allocations, waiters, hand-off or load; default: all")
+            .value("json", file, "FILE", "also write the numbers there")
+            .flag("check", check, "exit with 1 if a limit is missed")
+            .flag("check-counts", check_counts, "the same, for numbers that do not depend on the machine's mood")
+            .parse(count, words);
+    if (early)
+        return *early;
+
+    bench::report found;
+    found.fact("backend", settings.backend);
+    found.fact("compiler", __VERSION__);
+    found.fact("boost", BOOST_LIB_VERSION);
+    found.fact("processors", std::to_string(std::thread::hardware_concurrency()));
+    if (settings.backend != "memory" && settings.backend != "memory:") {
+        std::cerr << "error: no benchmark for this backend; there is one for: memory:\n";
+        return 2;
+    }
+    bench::run_memory(settings, found);
+
+    found.print(std::cout);
+    if (!file.empty() && !(std::ofstream(file) << found.json() << '\n')) {
+        std::cerr << "error: cannot write " << file << '\n';
+        return 2;
+    }
+    const bool missed = found.missed(bench::kind::counted) || (check && found.missed(bench::kind::timed));
+    return (check || check_counts) && missed ? 1 : 0;
+} catch (const std::exception& failure) {
+    std::cerr << "error: " << failure.what() << '\n';
+    return 2;
+}

@@ -1,0 +1,363 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "memory.hpp"
+
+#include "allocations.hpp"
+#include "alternation.hpp"
+#include "floor.hpp"
+#include "load.hpp"
+
+#include <colock/colock.hpp>
+
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <malloc.h>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace bench {
+namespace {
+
+constexpr std::size_t many_waiters = 10'000;
+constexpr std::size_t many_keys = 100'000;
+
+/// Keys in an order that no prefetcher guesses; the same order for everyone who asks for as many.
+class key_cycle
+{
+public:
+    explicit key_cycle(std::size_t count)
+    {
+        for (std::size_t i = 0; i < count; ++i)
+            keys_.push_back("key:" + std::to_string(i));
+        std::ranges::shuffle(keys_, std::minstd_rand(1));
+    }
+    [[nodiscard]] const std::string& next()
+    {
+        if (++position_ == keys_.size())
+            position_ = 0;
+        return keys_[position_];
+    }
+
+private:
+    std::vector<std::string> keys_;
+    std::size_t position_ = 0;
+};
+
+asio::awaitable<void> floor_pairs(floor_store& store, key_cycle& keys, std::size_t times)
+{
+    for (std::size_t i = 0; i < times; ++i) {
+        const std::string& key = keys.next();
+        co_await store.insert(key);
+        co_await store.erase(key);
+    }
+}
+
+asio::awaitable<void> fill(floor_store& store, std::string key)
+{
+    co_await store.insert(std::move(key));
+}
+
+asio::awaitable<void> pairs(colock::locker& locker, key_cycle& keys, std::size_t times)
+{
+    for (std::size_t i = 0; i < times; ++i) {
+        colock::lock lock = co_await locker.acquire(keys.next());
+        co_await lock.release();
+    }
+}
+
+asio::awaitable<void> pairs_by_destructor(colock::locker& locker, key_cycle& keys, std::size_t times)
+{
+    for (std::size_t i = 0; i < times; ++i)
+        co_await locker.acquire(keys.next());
+}
+
+asio::awaitable<void> tries(colock::locker& locker, key_cycle& keys, std::size_t times)
+{
+    for (std::size_t i = 0; i < times; ++i) {
+        if (std::optional<colock::lock> lock = co_await locker.try_acquire(keys.next()))
+            co_await lock->release();
+    }
+}
+
+asio::awaitable<void> busy_tries(colock::locker& locker, const std::string& key, std::size_t times)
+{
+    for (std::size_t i = 0; i < times; ++i) {
+        if (co_await locker.try_acquire(key))
+            throw std::logic_error("the key was to be busy");
+    }
+}
+
+asio::awaitable<void> bodies(colock::locker& locker, key_cycle& keys, std::size_t times)
+{
+    for (std::size_t i = 0; i < times; ++i)
+        co_await locker.with_lock(keys.next(), [] {});
+}
+
+asio::awaitable<void> fronts(colock::locker& locker, key_cycle& keys, std::size_t times)
+{
+    for (std::size_t i = 0; i < times; ++i) {
+        colock::lock lock = co_await locker.async_acquire(keys.next());
+        co_await lock.release();
+    }
+}
+
+asio::awaitable<void> fronts_with_deadline(colock::locker& locker, key_cycle& keys, std::size_t times)
+{
+    for (std::size_t i = 0; i < times; ++i) {
+        colock::lock lock = co_await locker.async_acquire(keys.next(), asio::cancel_after(2s));
+        co_await lock.release();
+    }
+}
+
+/// A locker with a store of its own, in a context of its own.
+struct arena
+{
+    asio::io_context io{1};
+    colock::locker locker{colock::memory::make_adapter(io.get_executor())};
+    std::vector<colock::lock> held;
+
+    void hold(const std::string& key)
+    {
+        run_until_done(io, [](arena& self, std::string name) -> asio::awaitable<void> {
+            self.held.push_back(co_await self.locker.acquire(name, {.ttl = 0ms}));
+        }(*this, key));
+    }
+
+    template <class Coroutine>
+    void park(std::size_t count, Coroutine&& make)
+    {
+        for (std::size_t i = 0; i < count; ++i)
+            asio::co_spawn(io, make(i), asio::detached);
+        io.restart();
+        io.poll();
+        if (locker.stats().waiting != count)
+            throw std::logic_error("not everyone waits");
+    }
+
+    ~arena()
+    {
+        held.clear();
+        io.restart();
+        io.run();
+    }
+};
+
+asio::awaitable<void> wait_once(colock::locker locker, std::string key)
+{
+    colock::lock lock = co_await locker.acquire(std::move(key));
+    co_await lock.release();
+}
+
+asio::awaitable<void> wait_once_in_front(colock::locker locker, std::string key)
+{
+    colock::lock lock = co_await locker.async_acquire(std::move(key));
+    co_await lock.release();
+}
+
+/// A pair beside its floor; returns the ratio.
+double uncontended(report& found, arena& place, floor_store& store, std::size_t keys, const std::string& name,
+    double seconds, std::optional<double> limit)
+{
+    key_cycle floor_keys(keys);
+    key_cycle our_keys(keys);
+    const auto costs = alternate(place.io,
+        {{"floor", [&](std::size_t times) { return floor_pairs(store, floor_keys, times); }},
+            {"pair", [&](std::size_t times) { return pairs(place.locker, our_keys, times); }}},
+        std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
+    const double ratio = costs[1] / costs[0];
+    found.add({name + ", floor", costs[0], "ns"});
+    found.add({name + ", acquire+release", costs[1], "ns"});
+    found.add({name + ", ratio", ratio, "x", limit});
+    return ratio;
+}
+
+void measure_uncontended(const options& settings, report& found)
+{
+    found.begin("Uncontended acquire+release, CPU time of the one thread, median of alternating slices");
+    const auto measure = [&](const std::string& name, std::size_t keys, auto prepare, std::optional<double> limit) {
+        arena place;
+        const auto store = make_floor();
+        prepare(place, *store);
+        return uncontended(found, place, *store, keys, name, settings.seconds, limit);
+    };
+    const auto nothing = [](arena&, floor_store&) {};
+    const auto others_held = [](arena& place, floor_store& store) {
+        for (std::size_t i = 0; i < many_keys; ++i) {
+            place.hold("held:" + std::to_string(i));
+            run_until_done(place.io, fill(store, "held:" + std::to_string(i)));
+        }
+    };
+    const auto others_waited_for = [](arena& place, floor_store&) {
+        for (std::size_t i = 0; i < 100; ++i)
+            place.hold("busy:" + std::to_string(i));
+        place.park(
+            many_waiters, [&](std::size_t i) { return wait_once(place.locker, "busy:" + std::to_string(i % 100)); });
+    };
+    // What waits on other keys may not show: within what two runs of the same differ by.
+    constexpr double noise = 1.15;
+    const double one_key = measure("1 key", 1, nothing, 3.5);
+    const double all_keys = measure("100,000 keys in turn", many_keys, nothing, one_key * 1.5);
+    measure("100,000 keys in turn, 100,000 others held", many_keys, others_held, one_key * 1.5);
+    measure("1 key, 10,000 waiters elsewhere", 1, others_waited_for, one_key * noise);
+    measure("100,000 keys in turn, 10,000 waiters elsewhere", many_keys, others_waited_for, all_keys * noise);
+}
+
+void measure_verbs(const options& settings, report& found)
+{
+    found.begin("Other ways to a lock, one key, as multiples of the floor");
+    arena place;
+    place.hold("busy");
+    const auto store = make_floor();
+    key_cycle keys(1);
+    const std::string busy = "busy";
+    const std::vector<contender> contenders{
+        {"floor", [&](std::size_t times) { return floor_pairs(*store, keys, times); }},
+        {"acquire, release", [&](std::size_t times) { return pairs(place.locker, keys, times); }},
+        {"acquire, released by the destructor",
+            [&](std::size_t times) { return pairs_by_destructor(place.locker, keys, times); }},
+        {"try_acquire, release", [&](std::size_t times) { return tries(place.locker, keys, times); }},
+        {"try_acquire of a busy key", [&](std::size_t times) { return busy_tries(place.locker, busy, times); }},
+        {"with_lock, empty body", [&](std::size_t times) { return bodies(place.locker, keys, times); }},
+        {"async_acquire, release", [&](std::size_t times) { return fronts(place.locker, keys, times); }},
+        {"async_acquire under cancel_after, release",
+            [&](std::size_t times) { return fronts_with_deadline(place.locker, keys, times); }},
+    };
+    const auto costs =
+        alternate(place.io, contenders, std::chrono::nanoseconds(static_cast<std::int64_t>(settings.seconds * 2e9)));
+    for (std::size_t i = 1; i < contenders.size(); ++i)
+        found.add({contenders[i].name, costs[i] / costs[0], "x"});
+}
+
+void measure_allocations(report& found)
+{
+    found.begin("Allocations per call, counted over 10,000 calls");
+    arena place;
+    place.hold("busy");
+    key_cycle keys(1);
+    const auto count = [&](const std::string& name, const auto& work, std::optional<double> limit) {
+        constexpr std::size_t times = 10'000;
+        run_until_done(place.io, work(times));
+        const auto before = allocations();
+        run_until_done(place.io, work(times));
+        const auto after = allocations();
+        found.add({name + ", operator new", static_cast<double>(after.objects - before.objects) / times, "", limit,
+            kind::counted});
+        found.add({name + ", coroutine frames not recycled", static_cast<double>(after.frames - before.frames) / times,
+            "", {}, kind::counted});
+    };
+    // One or two per run are the run's own.
+    count(
+        "try_acquire of a busy key", [&](std::size_t times) { return busy_tries(place.locker, "busy", times); }, 0.01);
+    count("acquire+release", [&](std::size_t times) { return pairs(place.locker, keys, times); }, {});
+}
+
+void measure_waiters(report& found)
+{
+    found.begin("Bytes per waiter, 10,000 on one key, the caller's coroutine included");
+    const auto measure = [&](const std::string& name, auto wait, double limit) {
+        arena place;
+        place.hold("busy");
+        place.park(100, [&](std::size_t) { return wait(place.locker, "busy"); });
+        place.held.clear();
+        place.io.restart();
+        place.io.run();
+
+        // What is free goes back to the system, or the resident set would not grow where others had grown it before.
+        malloc_trim(0);
+        place.hold("busy");
+        const auto before = allocations();
+        const auto resident = resident_bytes();
+        place.park(many_waiters, [&](std::size_t) { return wait(place.locker, "busy"); });
+        const auto bytes = static_cast<double>(allocations().live_bytes - before.live_bytes) / many_waiters;
+        const auto grown = static_cast<double>(resident_bytes() - std::min(resident, resident_bytes())) / many_waiters;
+        found.add({name + ", heap", bytes, "bytes", limit, kind::counted});
+        found.add({name + ", resident set", grown, "bytes"});
+    };
+    measure("acquire", wait_once, 2048.0);
+    measure("async_acquire", wait_once_in_front, 3072.0);
+}
+
+void measure_hand_off(report& found)
+{
+    found.begin("Hand-off from each release to the next of 10,000 waiters on one key");
+    std::vector<double> costs;
+    std::size_t out_of_order = 0;
+    for (int round = 0; round < 5; ++round) {
+        arena place;
+        place.hold("busy");
+        std::size_t next = 0;
+        const auto wait_in_turn = [&](std::size_t turn) -> asio::awaitable<void> {
+            colock::lock lock = co_await place.locker.acquire("busy");
+            if (turn != next)
+                ++out_of_order;
+            ++next;
+            co_await lock.release();
+        };
+        place.park(many_waiters, wait_in_turn);
+        const auto start = thread_cpu_time();
+        place.held.clear();
+        place.io.restart();
+        place.io.run();
+        costs.push_back(static_cast<double>((thread_cpu_time() - start).count()) / many_waiters);
+        if (next != many_waiters)
+            throw std::logic_error("not everyone had a turn");
+    }
+    found.add({"out of arrival order", static_cast<double>(out_of_order), "", 0.0, kind::counted});
+    found.add({"hand-off", median(costs), "ns"});
+    found.add({"hand-offs per second of CPU", 1e9 / median(costs), "/s"});
+}
+
+void measure_load(report& found, const std::string& name, std::size_t concurrency, std::size_t keys, double seconds)
+{
+    found.begin(name);
+    asio::io_context io{1};
+    const colock::locker locker(colock::memory::make_adapter(io.get_executor()));
+    const auto result =
+        run_load(io, locker, concurrency, keys, std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
+    const auto pairs = static_cast<double>(std::max<std::uint64_t>(result.pairs, 1));
+    const auto microseconds = [](std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e3; };
+    found.add({"pairs per second", pairs * 1e9 / static_cast<double>(result.elapsed.count()), "/s"});
+    found.add({"CPU per pair", static_cast<double>(result.cpu.count()) / pairs, "ns"});
+    found.add({"acquire, p50", microseconds(result.latency.quantile(0.5)), "us"});
+    found.add({"acquire, p99", microseconds(result.latency.quantile(0.99)), "us"});
+    found.add({"acquire, p999", microseconds(result.latency.quantile(0.999)), "us"});
+    found.add(
+        {"longest loop stall (CPU between two beats of 1 ms)", microseconds(result.longest_stall) / 1e3, "ms", 5.0});
+}
+
+} // namespace
+
+void run_memory(const options& settings, report& found)
+{
+    if (settings.wants("uncontended"))
+        measure_uncontended(settings, found);
+    if (settings.wants("verbs"))
+        measure_verbs(settings, found);
+    if (settings.wants("allocations"))
+        measure_allocations(found);
+    if (settings.wants("waiters"))
+        measure_waiters(found);
+    if (settings.wants("hand-off"))
+        measure_hand_off(found);
+    if (!settings.wants("load"))
+        return;
+    measure_load(found, "Load: 10,000 coroutines on one key, each holds it over one turn of the loop", many_waiters, 1,
+        settings.seconds);
+    measure_load(found,
+        "Load: " + std::to_string(settings.concurrency) + " coroutines on " + std::to_string(settings.keys) +
+            " keys, each holds one over one turn of the loop",
+        settings.concurrency, settings.keys, settings.seconds);
+}
+
+} // namespace bench

@@ -1,0 +1,12 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "options.hpp"
+#include "report.hpp"
+
+namespace bench {
+
+/// What the core costs on the memory adapter, beside the floor.
+void run_memory(const options& settings, report& found);
+
+} // namespace bench

@@ -1,0 +1,24 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace bench {
+
+struct options
+{
+    std::string backend = "memory:";
+    /// Of the load: coroutines that take and give back locks, and keys that they share.
+    std::size_t concurrency = 64;
+    std::size_t keys = 1000;
+    /// Of each part of the run.
+    double seconds = 2.0;
+    /// The only part to run; empty: all.
+    std::string part{};
+
+    [[nodiscard]] bool wants(std::string_view name) const { return part.empty() || part == name; }
+};
+
+} // namespace bench

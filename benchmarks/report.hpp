@@ -1,0 +1,59 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+/// How a number comes about, and so when it may fail a run.
+enum class kind : unsigned char
+{
+    /// Counted: the same in every run.
+    counted,
+    /// Timed: a ratio, or the loop's own CPU time; wants a quiet machine.
+    timed,
+};
+
+struct measurement
+{
+    std::string name;
+    double value = 0.0;
+    std::string unit;
+    /// The largest that it should be.
+    std::optional<double> limit{};
+    kind how = kind::timed;
+
+    [[nodiscard]] bool met() const { return !limit || value <= *limit; }
+};
+
+struct section
+{
+    std::string name;
+    std::vector<measurement> rows;
+};
+
+/// What a run found: printed as a table, written as JSON.
+class report
+{
+public:
+    /// A fact about the run: an option, the machine.
+    void fact(std::string name, std::string value) { facts_.emplace_back(std::move(name), std::move(value)); }
+    /// Starts a section; `add` adds to the last one.
+    void begin(std::string name) { sections_.push_back({std::move(name), {}}); }
+    void add(measurement row) { sections_.back().rows.push_back(std::move(row)); }
+
+    void print(std::ostream& out) const;
+    [[nodiscard]] std::string json() const;
+    /// Whether a limit of a row of that kind was missed.
+    [[nodiscard]] bool missed(kind how) const;
+
+private:
+    std::vector<std::pair<std::string, std::string>> facts_;
+    std::vector<section> sections_;
+};
+
+} // namespace bench
