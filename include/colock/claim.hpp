@@ -2,16 +2,17 @@
 #pragma once
 
 #include <colock/clock.hpp>
+#include <colock/detail/single_thread.hpp>
 #include <colock/status.hpp>
 #include <colock/token.hpp>
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
-#include <boost/smart_ptr/intrusive_ref_counter.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace colock {
@@ -70,14 +71,12 @@ struct claim_request
 ///
 /// Thread safety: `slot` and the calls to the core belong to the adapter's executor; all else may be used from any
 /// thread.
-class claim : public boost::intrusive_ref_counter<claim, boost::thread_safe_counter>
+class claim
 {
 public:
-    /// \throws boost::system::system_error if no token can be made.
-    explicit claim(claim_request request)
-        : key_(std::move(request.key)), owner_(std::move(request.owner)), token_(token::generate()),
-          hash_(std::hash<std::string>{}(key_)), max_holders_(request.max_holders), ttl_(request.ttl.count()),
-          mode_(request.mode), queues_(request.queues)
+    explicit claim(claim_request&& request)
+        : key_(std::move(request.key)), owner_(std::move(request.owner)), hash_(std::hash<std::string>{}(key_)),
+          max_holders_(request.max_holders), ttl_(request.ttl.count()), mode_(request.mode), queues_(request.queues)
     {
     }
     claim(const claim&) = delete;
@@ -87,8 +86,14 @@ public:
     [[nodiscard]] const std::string& key() const noexcept { return key_; }
     /// std::hash of the key, computed once.
     [[nodiscard]] std::size_t key_hash() const noexcept { return hash_; }
-    /// The same in every attempt of this acquisition.
-    [[nodiscard]] const colock::token& token() const noexcept { return token_; }
+    /// The same in every attempt of this acquisition. Made when it is first asked for: a backend that knows its claims
+    /// by address needs none.
+    /// \throws boost::system::system_error if the operating system has no randomness to give.
+    [[nodiscard]] const colock::token& token() const
+    {
+        std::call_once(token_made_, [this] { token_ = colock::token::generate(); });
+        return token_;
+    }
     [[nodiscard]] lock_mode mode() const noexcept { return mode_; }
     [[nodiscard]] std::size_t max_holders() const noexcept { return max_holders_; }
     /// 0: until released.
@@ -105,7 +110,7 @@ public:
     [[nodiscard]] bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
 
     /// When the core started the operation that is under way; an expiry that an adapter counts from here can only be
-    /// later than the one that the holder counts on.
+    /// later than the one that the holder counts on. A release may still carry the time of an earlier operation.
     [[nodiscard]] lease_clock::time_point sent() const noexcept
     {
         return lease_clock::time_point(lease_clock::duration(sent_.load(std::memory_order_relaxed)));
@@ -138,10 +143,19 @@ public:
     void set_ttl(std::chrono::milliseconds ttl) noexcept { ttl_.store(ttl.count(), std::memory_order_relaxed); }
     void taint() noexcept { tainted_.store(true, std::memory_order_relaxed); }
 
+    friend void intrusive_ptr_add_ref(const claim* counted) noexcept { counted->references_.add(); }
+    friend void intrusive_ptr_release(const claim* counted) noexcept
+    {
+        if (counted->references_.remove())
+            delete counted;
+    }
+
 private:
+    mutable detail::reference_count references_;
     const std::string key_;
     const std::shared_ptr<const owner_data> owner_;
-    const colock::token token_;
+    mutable colock::token token_;
+    mutable std::once_flag token_made_;
     const std::size_t hash_;
     const std::size_t max_holders_;
     std::atomic<std::chrono::milliseconds::rep> ttl_;

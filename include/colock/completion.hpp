@@ -5,6 +5,7 @@
 
 #include <concepts>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -37,6 +38,19 @@ public:
         completion bound;
         bound.state_ = object.detach();
         bound.act_ = &act_on_member<Member, Object>;
+        return bound;
+    }
+
+    /// Stores the outcome. Only for an operation that is known to end before `slot` does: one of an adapter with
+    /// `capabilities::immediate`.
+    [[nodiscard]] static completion into(std::optional<Outcome>& slot) noexcept
+    {
+        completion bound;
+        bound.state_ = &slot;
+        bound.act_ = [](void* state, Outcome* outcome) {
+            if (outcome)
+                static_cast<std::optional<Outcome>*>(state)->emplace(std::move(*outcome));
+        };
         return bound;
     }
 

@@ -44,7 +44,7 @@ public:
     ~lock();
 
     [[nodiscard]] const std::string& key() const noexcept;
-    [[nodiscard]] colock::token token() const noexcept;
+    [[nodiscard]] colock::token token() const;
     /// The fencing token: grows with every grant of this key. Hand it to the resource, which refuses lower ones.
     /// 0 where the backend has none.
     [[nodiscard]] std::uint64_t fence() const noexcept;
@@ -120,7 +120,7 @@ private:
     friend class detail::record;
     using core_ptr = std::shared_ptr<detail::core>;
 
-    lock(claim_ptr record, core_ptr core) noexcept : record_(std::move(record)), core_(std::move(core)) {}
+    lock(claim_ptr&& record, core_ptr&& core) noexcept : record_(std::move(record)), core_(std::move(core)) {}
 
     /// \throws validation_error if the lock is empty
     [[nodiscard]] asio::any_io_executor executor() const;

@@ -118,7 +118,7 @@ public:
         return detail::async_verb<lock>(
             get_executor(),
             [core = core(), key = std::move(key), options = std::move(options)]() mutable {
-                return acquire_verb(std::move(core), std::move(key), std::move(options));
+                return acquire_verb(core, std::move(key), std::move(options));
             },
             completion_token);
     }
@@ -136,7 +136,7 @@ public:
         return detail::async_verb<std::optional<lock>>(
             get_executor(),
             [core = core(), key = std::move(key), options = std::move(options)]() mutable {
-                return try_acquire_verb(std::move(core), std::move(key), std::move(options));
+                return try_acquire_verb(core, std::move(key), std::move(options));
             },
             completion_token);
     }
@@ -239,9 +239,9 @@ private:
     struct handle;
 
     [[nodiscard]] const core_ptr& core() const noexcept;
-    static asio::awaitable<lock> acquire_verb(core_ptr core, std::string key, acquire_options options);
+    static asio::awaitable<lock> acquire_verb(const core_ptr& core, std::string&& key, acquire_options&& options);
     static asio::awaitable<std::optional<lock>> try_acquire_verb(
-        core_ptr core, std::string key, acquire_options options);
+        const core_ptr& core, std::string&& key, acquire_options&& options);
     static asio::awaitable<lock_group> acquire_all_verb(
         core_ptr core, std::vector<std::string> keys, acquire_options options);
     static asio::awaitable<bool> is_locked_verb(core_ptr core, std::string key);

@@ -48,17 +48,15 @@ asio::awaitable<lock> core::acquire_under(std::shared_ptr<core> self, record_ptr
     self->throw_refused(*wanted);
     const auto now = lease_clock::now();
     wanted->started = now;
+    if (const step at_once = self->grant_at_once(wanted, now); at_once != step::again) {
+        lock granted = record::make_lock(std::move(wanted), std::move(self));
+        if (at_once == step::yield)
+            co_await asio::post(asio::deferred);
+        co_return granted;
+    }
     departure leaving(*self, wanted);
     retry_schedule own(wanted->own_policy ? *wanted->own_policy : self->options_.retry, now);
     retry_schedule& schedule = shared ? *shared : own;
-    if (self->can_.immediate && !self->may_be_queued(wanted->key_hash()) && !self->closed_to_new_.load())
-        self->start_attempt(wanted, now, true);
-    if (wanted->where() == phase::held) {
-        if (++self->immediate_grants_ % immediate_grants_in_a_row == 0)
-            co_await asio::post(asio::deferred);
-        leaving.dismiss();
-        co_return record::make_lock(std::move(wanted), std::move(self));
-    }
     parked place;
     for (;;) {
         std::uint32_t seen = 0;
@@ -80,6 +78,27 @@ asio::awaitable<lock> core::acquire_under(std::shared_ptr<core> self, record_ptr
             break;
         }
     }
+}
+
+/// The uncontended acquire of a backend that answers at once: nothing is queued, parked or collected for later.
+core::step core::grant_at_once(const record_ptr& wanted, time_point now)
+{
+    if (!can_.immediate || options_.observer || may_be_queued(wanted->key_hash()) ||
+        closed_to_new_.load(std::memory_order_relaxed))
+        return step::again;
+    wanted->attempted = true;
+    wanted->set_sent(now);
+    std::optional<create_outcome> outcome;
+    backend_->start_create(wanted, completion<create_outcome>::into(outcome));
+    if (outcome->status != create_status::granted) {
+        on_created(wanted, std::move(*outcome));
+        return step::again;
+    }
+    const std::lock_guard guard(mutex_);
+    ++stats_.attempts;
+    ++wanted->attempts_made;
+    hold(*wanted, outcome->fence);
+    return stats_.grants % immediate_grants_in_a_row == 0 ? step::yield : step::granted;
 }
 
 core::step core::next_step(const record_ptr& wanted, retry_schedule& schedule, std::uint32_t& seen)
@@ -120,6 +139,7 @@ void core::judge(const record_ptr& wanted, retry_schedule& schedule, create_outc
         counts = true;
         break;
     case create_status::busy:
+        subject.holder = std::move(outcome.holder);
         if (outcome.retry_after > lease_clock::duration::zero())
             subject.holder_expires = saturating_add(now, outcome.retry_after);
         break;
@@ -158,6 +178,8 @@ void core::give_up(record& wanted, const retry_schedule& schedule)
 {
     auto context = context_of(wanted);
     context.attempts = std::max<std::size_t>(context.attempts, schedule.attempts());
+    if (!wanted.last_error && !wanted.holder.empty())
+        context.detail = "held by " + wanted.holder;
     if (wanted.last_error) {
         context.cause = wanted.last_error->cause;
         context.detail = wanted.last_error->detail;
@@ -352,13 +374,20 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
         self->throw_shutting_down(*wanted);
     const auto now = lease_clock::now();
     wanted->started = now;
+    if (const step at_once = self->grant_at_once(wanted, now); at_once != step::again) {
+        lock granted = record::make_lock(std::move(wanted), std::move(self));
+        if (at_once == step::yield)
+            co_await asio::post(asio::deferred);
+        co_return granted;
+    }
     departure leaving(*self, wanted);
     if (self->may_be_queued(wanted->key_hash())) {
         const std::lock_guard guard(self->mutex_);
         if (self->find_queue(*wanted))
             co_return std::nullopt;
     }
-    self->start_attempt(wanted, now, true);
+    if (!wanted->attempted)
+        self->start_attempt(wanted, now, true);
     parked place;
     create_outcome outcome;
     for (;;) {

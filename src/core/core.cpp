@@ -54,51 +54,52 @@ core::core(std::shared_ptr<adapter> backend, locker_options options)
 {
 }
 
-core::record_ptr core::prepare(
-    std::string key, acquire_options options, renewal by_default, bool queues, std::string_view group)
+core::record_ptr core::prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
+    renewal by_default, bool queues, std::string_view group)
 {
-    const auto ttl = options.ttl.value_or(options_.ttl);
-    auto refused = check_key(key, limits_);
-    const auto check = [&](auto&& next) {
-        if (!refused)
-            refused = next();
-    };
-    check([&] { return check_ttl(ttl, limits_, can_); });
-    check([&] { return check_mode(options.mode, options.max_holders, can_, backend_->name()); });
-    check([&] { return check_label("owner", options.owner); });
-    check([&] { return check_label("comment", options.comment); });
-    if (options.retry)
-        check([&] { return check_retry(*options.retry); });
-    const auto max_hold = options.max_hold ? options.max_hold : options_.max_hold;
-    check([&]() -> std::unique_ptr<const failure> {
-        if (!max_hold || (*max_hold >= limits_.min_ttl && *max_hold <= limits_.max_ttl))
-            return nullptr;
-        return std::make_unique<const failure>(failure{errc::invalid_options, {},
-            "max_hold is " + std::to_string(max_hold->count()) + " ms; give one from " +
-                std::to_string(limits_.min_ttl.count()) + " to " + std::to_string(limits_.max_ttl.count()) + " ms"});
-    });
-
-    auto owner = owner_;
+    const auto ttl = options.ttl.value_or(self->options_.ttl);
+    const auto max_hold = options.max_hold ? options.max_hold : self->options_.max_hold;
+    auto refused = self->check(key, options, ttl, max_hold);
+    auto owner = self->owner_;
     if (!options.owner.empty() || !options.comment.empty() || !group.empty()) {
-        auto special = std::make_shared<owner_data>(*owner_);
+        auto special = std::make_shared<owner_data>(*owner);
         if (!options.owner.empty())
             special->owner = std::move(options.owner);
         special->comment = std::move(options.comment);
         special->group = group;
         owner = std::move(special);
     }
-    record_ptr made(new record(shared_from_this(), {.key = std::move(key),
-                                                       .mode = options.mode,
-                                                       .max_holders = options.max_holders,
-                                                       .ttl = ttl,
-                                                       .queues = queues,
-                                                       .owner = std::move(owner)}));
+    record_ptr made(new record(self, {.key = std::move(key),
+                                         .mode = options.mode,
+                                         .max_holders = options.max_holders,
+                                         .ttl = ttl,
+                                         .queues = queues,
+                                         .owner = std::move(owner)}));
     made->refused = std::move(refused);
     if (options.retry)
         made->own_policy = std::make_unique<const retry_policy>(std::move(*options.retry));
     made->max_hold = max_hold;
     made->renews = options.renewal.value_or(by_default) == renewal::automatic && ttl > 0ms;
     return made;
+}
+
+std::unique_ptr<const failure> core::check(std::string_view key, const acquire_options& options,
+    std::chrono::milliseconds ttl, const std::optional<std::chrono::milliseconds>& max_hold) const
+{
+    auto refused = check_key(key, limits_);
+    if (!refused)
+        refused = check_ttl(ttl, limits_, can_);
+    if (!refused && (options.mode != lock_mode::exclusive || options.max_holders != 0))
+        refused = check_mode(options.mode, options.max_holders, can_, backend_->name());
+    if (!refused && !options.owner.empty())
+        refused = check_label("owner", options.owner);
+    if (!refused && !options.comment.empty())
+        refused = check_label("comment", options.comment);
+    if (!refused && options.retry)
+        refused = check_retry(*options.retry);
+    if (!refused && max_hold)
+        refused = check_max_hold(*max_hold, limits_);
+    return refused;
 }
 
 error_context core::context_of(const record& wanted) const

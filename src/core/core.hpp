@@ -85,8 +85,8 @@ public:
     static asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline);
 
     /// The record of an acquire; bad input is kept in it and thrown when the verb is awaited.
-    [[nodiscard]] record_ptr prepare(
-        std::string key, acquire_options options, renewal by_default, bool queues, std::string_view group = {});
+    [[nodiscard]] static record_ptr prepare(const std::shared_ptr<core>& self, std::string&& key,
+        acquire_options&& options, renewal by_default, bool queues, std::string_view group = {});
     [[nodiscard]] error_context context_of(const record& wanted) const;
 
     [[nodiscard]] std::vector<held_lock> held_locks();
@@ -163,9 +163,12 @@ private:
     void count_failure(record& wanted, retry_schedule& schedule, time_point now);
     [[noreturn]] void give_up(record& wanted, const retry_schedule& schedule);
     [[noreturn]] void throw_shutting_down(const record& wanted) const;
+    [[nodiscard]] std::unique_ptr<const failure> check(std::string_view key, const acquire_options& options,
+        std::chrono::milliseconds ttl, const std::optional<std::chrono::milliseconds>& max_hold) const;
     void throw_refused(const record& wanted) const;
     void start_attempt(const record_ptr& wanted, time_point now, bool counted);
     void start_wait_at_adapter(record& wanted, std::uint32_t number, time_point until);
+    [[nodiscard]] step grant_at_once(const record_ptr& wanted, time_point now);
     [[nodiscard]] bool arrives_in_time(const record& wanted, time_point now) const noexcept;
     void take_back_late_grant(const record_ptr& wanted, time_point now);
     [[nodiscard]] static asio::awaitable<lock> acquire_under(
@@ -183,8 +186,10 @@ private:
     [[nodiscard]] record_ptr next_for_hand_over(record& held);
 
     // lease.cpp; the mutex is held.
+    void hold(record& wanted, std::uint64_t fence);
     void grant(record& wanted, std::uint64_t fence, work& todo);
     void begin_end(record& held, lost_reason reason, work& todo);
+    [[nodiscard]] time_point unproven_after_release(const record& held) const noexcept;
     void reschedule_held(record& held);
     void start_renewal(record& held, time_point now, work& todo);
     [[nodiscard]] time_point capped_deadline(const record& held, std::chrono::milliseconds ttl) const noexcept;
@@ -192,6 +197,7 @@ private:
     [[nodiscard]] lease_clock::duration stop_margin(const record& held) const noexcept;
 
     // hold.cpp
+    [[nodiscard]] bool release_at_once(const record_ptr& held);
     void begin_release(record& held);
     [[nodiscard]] bool await_answer(record& ending, std::uint32_t& seen);
     void raise_failed_release(record& ended, bool was_held);
@@ -238,7 +244,7 @@ private:
     const locker_options options_;
     const std::shared_ptr<const owner_data> owner_;
 
-    std::mutex mutex_;
+    light_mutex mutex_;
     /// Shutting down, orphaned, or without a context: waiters end, and no acquire begins.
     std::atomic<bool> closed_to_new_{false};
     /// The backend was told that this locker needs it no more.
@@ -258,7 +264,6 @@ private:
     std::optional<lease_timer> timer_;
     time_point armed_for_ = time_point::max();
     locker_stats stats_;
-    std::atomic<unsigned> immediate_grants_{0};
 };
 
 } // namespace colock::detail

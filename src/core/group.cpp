@@ -21,7 +21,8 @@ asio::awaitable<lock_group> core::acquire_all(
     group.core_ = self;
     group.id_ = token::generate().hex();
     const auto prepare = [&](const std::string& key, bool queues) {
-        auto wanted = self->prepare(key, options, renewal::manual, queues, group.id_);
+        auto wanted =
+            core::prepare(self, std::string(key), acquire_options(options), renewal::manual, queues, group.id_);
         self->throw_refused(*wanted);
         return wanted;
     };
@@ -85,7 +86,7 @@ asio::awaitable<std::vector<lock_report>> core::release_each(std::vector<lock> l
 asio::awaitable<lock> core::acquire_for_group(
     std::shared_ptr<core> self, std::string group, std::string key, acquire_options options)
 {
-    auto wanted = self->prepare(std::move(key), std::move(options), renewal::manual, true, group);
+    auto wanted = core::prepare(self, std::move(key), std::move(options), renewal::manual, true, group);
     return acquire_under(std::move(self), std::move(wanted), nullptr);
 }
 

@@ -18,6 +18,8 @@ struct leaves_rest_to_core
 
 asio::awaitable<void> core::release(std::shared_ptr<core> self, record_ptr held, on_failure report)
 {
+    if (report == on_failure::quiet && self->release_at_once(held))
+        co_return;
     const bool was_held = held->where() == phase::held;
     if (was_held)
         self->begin_release(*held);
@@ -40,6 +42,38 @@ asio::awaitable<void> core::release_uncancelled(std::shared_ptr<core> self, reco
     std::uint32_t seen = 0;
     while (self->await_answer(*held, seen))
         co_await self->park(*held, place, seen);
+}
+
+/// The quiet release of a lock that nobody waits for, on a backend that answers at once. False if it has to go the long
+/// way, or has to be tried again.
+bool core::release_at_once(const record_ptr& held)
+{
+    record& subject = *held;
+    {
+        const std::lock_guard guard(mutex_);
+        if (!can_.immediate || subject.where() != phase::held || subject.under_way != operation::none ||
+            subject.tainted() || !subject.waiters.empty() || subject.due != time_point::max() || options_.observer ||
+            may_be_queued(subject.key_hash()) || closed_to_new_.load(std::memory_order_relaxed))
+            return false;
+        held_.erase(held_.iterator_to(subject));
+        subject.end_reason = lost_reason::released;
+        subject.move_to(phase::ending);
+        ++stats_.releases;
+    }
+    std::optional<release_outcome> outcome;
+    backend_->start_release(held, completion<release_outcome>::into(outcome));
+    if (outcome->status != release_status::failed) {
+        subject.move_to(phase::ended);
+        return true;
+    }
+    {
+        const std::lock_guard guard(mutex_);
+        --stats_.releases;
+        subject.unproven_after = unproven_after_release(subject);
+        enter_ending(subject);
+    }
+    on_given_back(held, std::move(*outcome));
+    return false;
 }
 
 void core::begin_release(record& held)

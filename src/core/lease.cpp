@@ -35,10 +35,9 @@ lease_clock::duration core::stop_margin(const record& held) const noexcept
     return std::min<lease_clock::duration>(held.ttl() / 10, std::chrono::seconds(1));
 }
 
-void core::grant(record& wanted, std::uint64_t fence, work& todo)
+void core::hold(record& wanted, std::uint64_t fence)
 {
     const time_point sent = wanted.sent();
-    leave_queue(wanted, todo);
     wanted.fence = fence;
     wanted.granted = true;
     if (wanted.max_hold)
@@ -57,6 +56,12 @@ void core::grant(record& wanted, std::uint64_t fence, work& todo)
     if (wanted.renews && wanted.ttl() > milliseconds::zero())
         wanted.renew_at = saturating_add(sent, wanted.ttl() / 3);
     reschedule_held(wanted);
+}
+
+void core::grant(record& wanted, std::uint64_t fence, work& todo)
+{
+    leave_queue(wanted, todo);
+    hold(wanted, fence);
     wanted.notify(todo.wakes);
     if (options_.observer)
         todo.tell({.what = work::note::granted, .subject = &wanted, .span = lease_clock::now() - wanted.started});
@@ -142,6 +147,12 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
     todo.run(*this);
 }
 
+core::time_point core::unproven_after_release(const record& held) const noexcept
+{
+    return held.ttl() > milliseconds::zero() ? saturating_add(held.lease().ttl_bound(), options_.operation_timeout)
+                                             : time_point::max();
+}
+
 void core::begin_end(record& held, lost_reason reason, work& todo)
 {
     held_.erase(held_.iterator_to(held));
@@ -149,9 +160,7 @@ void core::begin_end(record& held, lost_reason reason, work& todo)
     held.move_to(phase::ending);
     held.renew_at = time_point::max();
     held.answer_deadline = time_point::max();
-    held.unproven_after = held.ttl() > milliseconds::zero()
-                              ? saturating_add(held.lease().ttl_bound(), options_.operation_timeout)
-                              : time_point::max();
+    held.unproven_after = unproven_after_release(held);
     enter_ending(held);
     if (reason != lost_reason::released) {
         held.settles = true;

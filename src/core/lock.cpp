@@ -43,7 +43,7 @@ const std::string& lock::key() const noexcept
     return record_ ? record_->key() : no_key;
 }
 
-colock::token lock::token() const noexcept
+colock::token lock::token() const
 {
     return record_ ? record_->token() : colock::token();
 }
@@ -126,24 +126,24 @@ asio::awaitable<void> nothing_to_release()
 
 asio::awaitable<bool> lock::is_locked_verb(claim_ptr held, core_ptr core)
 {
-    return held ? core::is_valid(std::move(core), record::from(held)) : refuse_empty<bool>();
+    return held ? core::is_valid(std::move(core), record::from(std::move(held))) : refuse_empty<bool>();
 }
 
 asio::awaitable<void> lock::extend_verb(claim_ptr held, core_ptr core, std::chrono::milliseconds ttl)
 {
-    return held ? core::extend(std::move(core), record::from(held), ttl) : refuse_empty<void>();
+    return held ? core::extend(std::move(core), record::from(std::move(held)), ttl) : refuse_empty<void>();
 }
 
 asio::awaitable<void> lock::release_verb(claim_ptr held, core_ptr core, on_failure report)
 {
     if (held)
-        return core::release(std::move(core), record::from(held), report);
+        return core::release(std::move(core), record::from(std::move(held)), report);
     return report == on_failure::raise ? refuse_empty<void>() : nothing_to_release();
 }
 
 asio::awaitable<lost_reason> lock::lost_verb(claim_ptr held, core_ptr core)
 {
-    return held ? core::lost(std::move(core), record::from(held)) : refuse_empty<lost_reason>();
+    return held ? core::lost(std::move(core), record::from(std::move(held))) : refuse_empty<lost_reason>();
 }
 
 } // namespace colock

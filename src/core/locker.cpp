@@ -35,10 +35,10 @@ asio::awaitable<lock> locker::acquire(std::string key, acquire_options options) 
     return acquire_verb(core(), std::move(key), std::move(options));
 }
 
-asio::awaitable<lock> locker::acquire_verb(core_ptr core, std::string key, acquire_options options)
+asio::awaitable<lock> locker::acquire_verb(const core_ptr& core, std::string&& key, acquire_options&& options)
 {
-    auto wanted = core->prepare(std::move(key), std::move(options), renewal::manual, true);
-    return detail::core::acquire(std::move(core), std::move(wanted));
+    return detail::core::acquire(
+        core, detail::core::prepare(core, std::move(key), std::move(options), renewal::manual, true));
 }
 
 asio::awaitable<std::optional<lock>> locker::try_acquire(std::string key, acquire_options options) const
@@ -46,10 +46,11 @@ asio::awaitable<std::optional<lock>> locker::try_acquire(std::string key, acquir
     return try_acquire_verb(core(), std::move(key), std::move(options));
 }
 
-asio::awaitable<std::optional<lock>> locker::try_acquire_verb(core_ptr core, std::string key, acquire_options options)
+asio::awaitable<std::optional<lock>> locker::try_acquire_verb(
+    const core_ptr& core, std::string&& key, acquire_options&& options)
 {
-    auto wanted = core->prepare(std::move(key), std::move(options), renewal::manual, false);
-    return detail::core::try_acquire(std::move(core), std::move(wanted));
+    return detail::core::try_acquire(
+        core, detail::core::prepare(core, std::move(key), std::move(options), renewal::manual, false));
 }
 
 asio::awaitable<lock_group> locker::acquire_all(std::vector<std::string> keys, acquire_options options) const

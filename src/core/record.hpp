@@ -68,8 +68,8 @@ public:
     static void operator delete(void* memory, std::size_t size) noexcept;
 
     [[nodiscard]] static record& of(const claim_ptr& lock) noexcept { return static_cast<record&>(*lock); }
-    [[nodiscard]] static ptr from(const claim_ptr& lock) noexcept { return {static_cast<record*>(lock.get())}; }
-    [[nodiscard]] static lock make_lock(ptr granted, std::shared_ptr<core> owner) noexcept
+    [[nodiscard]] static ptr from(claim_ptr&& lock) noexcept { return {static_cast<record*>(lock.detach()), false}; }
+    [[nodiscard]] static lock make_lock(ptr&& granted, std::shared_ptr<core>&& owner) noexcept
     {
         return lock(std::move(granted), std::move(owner));
     }
@@ -118,6 +118,8 @@ public:
     create_outcome outcome;
     /// When the grant that stands in the way expires; an expiry wakes nobody.
     time_point holder_expires = time_point::max();
+    /// Who stood in the way at the last attempt, for messages.
+    std::string holder;
     failure_ptr last_error;
 
     // The lease.

@@ -120,7 +120,7 @@ void core::keep_until_ended(record& ending)
 
 void core::let_go(record& held) noexcept
 {
-    if (held.where() == phase::held)
+    if (held.where() == phase::held && !release_at_once(record_ptr(&held)))
         begin_release(held);
     if (held.where() == phase::ending)
         keep_until_ended(held);

@@ -85,6 +85,14 @@ std::unique_ptr<const failure> check_label(std::string_view name, std::string_vi
     return nullptr;
 }
 
+std::unique_ptr<const failure> check_max_hold(std::chrono::milliseconds max_hold, const adapter_limits& limits)
+{
+    if (max_hold >= limits.min_ttl && max_hold <= limits.max_ttl)
+        return nullptr;
+    return wrong(errc::invalid_options,
+        "max_hold is " + ms(max_hold) + "; give one from " + ms(limits.min_ttl) + " to " + ms(limits.max_ttl));
+}
+
 void check_locker_options(const locker_options& options, const adapter& backend)
 {
     const auto refuse = [&](const std::unique_ptr<const failure>& problem) {
@@ -110,7 +118,7 @@ void check_locker_options(const locker_options& options, const adapter& backend)
     if (options.stop_margin)
         in_range("stop_margin", *options.stop_margin, 0ms, limits.max_ttl);
     if (options.max_hold)
-        in_range("max_hold", *options.max_hold, limits.min_ttl, limits.max_ttl);
+        refuse(check_max_hold(*options.max_hold, limits));
 }
 
 } // namespace colock::detail

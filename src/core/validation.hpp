@@ -19,6 +19,8 @@ namespace colock::detail {
 [[nodiscard]] std::unique_ptr<const failure> check_retry(const retry_policy& policy);
 [[nodiscard]] std::unique_ptr<const failure> check_mode(
     lock_mode mode, std::size_t max_holders, const capabilities& can, std::string_view backend);
+[[nodiscard]] std::unique_ptr<const failure> check_max_hold(
+    std::chrono::milliseconds max_hold, const adapter_limits& limits);
 [[nodiscard]] std::unique_ptr<const failure> check_label(std::string_view name, std::string_view value);
 /// \throws validation_error
 void check_locker_options(const locker_options& options, const adapter& backend);

@@ -45,7 +45,7 @@ asio::awaitable<void> run_body(body_ref body, lock& held)
 
 asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key, acquire_options options, body_ref body)
 {
-    auto wanted = self->prepare(std::move(key), std::move(options), renewal::automatic, true);
+    auto wanted = core::prepare(self, std::move(key), std::move(options), renewal::automatic, true);
     lock held = co_await core::acquire(self, wanted);
     const released_at_end end{self, wanted};
 

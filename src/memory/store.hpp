@@ -81,7 +81,7 @@ private:
 
     struct alignas(64) shard
     {
-        std::mutex mutex;
+        detail::light_mutex mutex;
         table entries;
         /// Of all its keys, so that a key's fences go on where they were when the key comes back.
         std::uint64_t last_fence = 0;

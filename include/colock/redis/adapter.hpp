@@ -91,4 +91,16 @@ struct options
 /// credential.
 [[nodiscard]] std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings = {});
 
+/// Exclusive locks over independent masters: granted by a majority of them within the validity time. No fence, no
+/// shared locks, no waking: a waiter polls.
+///
+/// Two holders are excluded while a majority of the masters keep their memory and their clocks run at the same speed
+/// within a hundredth. Not promised: exclusion when masters lose keys (restart without an append-only file, eviction).
+///
+/// \param urls an odd number of masters, at least three, each as in `options::url`.
+/// \param settings for every node; `url` is not used.
+/// \throws validation_error as make_adapter
+[[nodiscard]] std::shared_ptr<adapter> make_quorum(
+    asio::any_io_executor executor, const std::vector<std::string>& urls, options settings = {});
+
 } // namespace colock::redis
