@@ -11,7 +11,11 @@ if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then
     shift
 fi
 
-scripts/build.sh "$preset" all all_verify_interface_header_sets
+targets=(all)
+case $preset in
+release | debug) targets+=(all_verify_interface_header_sets) ;;
+esac
+scripts/build.sh "$preset" "${targets[@]}"
 
 echo "test: $preset"
 scripts/servers.sh run redis -- ctest --preset "$preset" --parallel "$(nproc)" "$@"
