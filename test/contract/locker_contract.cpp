@@ -1,0 +1,711 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "contract/contract.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::contract {
+
+cases& locker_cases()
+{
+    static cases all;
+    return all;
+}
+
+namespace {
+
+/// Runs a verb that must throw `Error`; returns its code.
+template <class Error, class T>
+error_code failure_of(
+    subject& on, asio::awaitable<T> verb, std::source_location where = std::source_location::current())
+{
+    try {
+        run_coro(on.io(), std::move(verb), where);
+    } catch (const Error& thrown) {
+        return thrown.code();
+    }
+    BOOST_TEST_CONTEXT("called from " << where.file_name() << ":" << where.line())
+    {
+        BOOST_ERROR("it did not throw");
+    }
+    return {};
+}
+
+std::vector<std::string> keys_of(const std::vector<held_lock>& locks)
+{
+    std::vector<std::string> keys;
+    for (const auto& lock : locks)
+        keys.push_back(lock.key);
+    return keys;
+}
+
+using strings = std::vector<std::string>;
+
+#define CHECK_STRINGS(actual, ...) BOOST_TEST(actual == strings(__VA_ARGS__), boost::test_tools::per_element())
+
+/// Time in such small pieces that whatever is due in between happens in its turn.
+void pass_slowly(subject& on, std::chrono::milliseconds span)
+{
+    const auto piece = on.short_ttl() / 20;
+    for (auto passed = 0ms; passed < span; passed += piece)
+        on.pass_time(piece);
+}
+
+asio::awaitable<void> sleep(std::chrono::milliseconds span)
+{
+    lease_timer timer(co_await asio::this_coro::executor, span);
+    co_await timer.async_wait(asio::use_awaitable);
+}
+
+} // namespace
+
+// One lock.
+
+COLOCK_CONTRACT_CASE(locker, a_lock_is_held_until_released)
+{
+    const auto locker = on.make_locker();
+    auto lock = run_coro(on.io(), locker.acquire("k", {.ttl = 10min}));
+    BOOST_TEST(lock.held());
+    BOOST_TEST(lock.key() == "k");
+    BOOST_TEST((lock.ttl() == 10min));
+    BOOST_TEST(lock.mode() == lock_mode::exclusive);
+    BOOST_TEST((lock.fence() > 0) == on.able().fence);
+    const auto left = lock.expires_at() - lease_clock::now();
+    BOOST_TEST((left > 9min && left < 10min));
+    BOOST_TEST(run_coro(on.io(), lock.is_locked()));
+    BOOST_TEST(run_coro(on.io(), locker.is_locked("k")));
+    BOOST_TEST(!run_coro(on.io(), locker.is_locked("kk")));
+
+    run_coro(on.io(), lock.release(on_failure::raise));
+    BOOST_TEST(!lock.held());
+    BOOST_TEST(!run_coro(on.io(), lock.is_locked()));
+    BOOST_TEST(!run_coro(on.io(), locker.is_locked("k")));
+    // A second one raises nothing.
+    run_coro(on.io(), lock.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, the_destructor_releases)
+{
+    const auto locker = on.make_locker();
+    {
+        const auto lock = run_coro(on.io(), locker.acquire("k"));
+        BOOST_TEST(lock.held());
+    }
+    // Waits for it, if it is still on its way.
+    auto next = run_coro(on.io(), locker.acquire("k"));
+    run_coro(on.io(), next.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, try_acquire_never_waits)
+{
+    const auto locker = on.make_locker();
+    auto lock = run_coro(on.io(), locker.try_acquire("k"));
+    BOOST_REQUIRE(lock);
+    BOOST_TEST(!run_coro(on.io(), locker.try_acquire("k")));
+    run_coro(on.io(), lock->release());
+    lock = run_coro(on.io(), locker.try_acquire("k"));
+    BOOST_TEST(lock.has_value());
+}
+
+COLOCK_CONTRACT_CASE(locker, lockers_exclude_each_other)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto lock = run_coro(on.io(), mine.acquire("k"));
+    BOOST_TEST(!run_coro(on.io(), other.try_acquire("k")));
+    BOOST_TEST(run_coro(on.io(), other.is_locked("k")));
+    auto waiting = testing::start(on.io(), other.acquire("k"));
+    on.pass_time(1ms);
+    BOOST_TEST(!waiting.done());
+    run_coro(on.io(), lock.release());
+    auto others = waiting.get(on.io());
+    BOOST_TEST(others.held());
+    BOOST_TEST((others.fence() > lock.fence() || !on.able().fence));
+    BOOST_TEST(!run_coro(on.io(), mine.try_acquire("k")));
+    run_coro(on.io(), others.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, waiters_of_a_locker_are_served_in_order)
+{
+    const auto locker = on.make_locker();
+    auto lock = run_coro(on.io(), locker.acquire("k"));
+    std::vector<int> order;
+    std::vector<testing::running<void>> waiting;
+    for (int i = 0; i < 5; ++i) {
+        waiting.push_back(
+            testing::start(on.io(), [](colock::locker by, int number, std::vector<int>& log) -> asio::awaitable<void> {
+                auto held = co_await by.acquire("k");
+                log.push_back(number);
+                co_await held.release(on_failure::raise);
+            }(locker, i, order)));
+        on.pass_time(1ms);
+    }
+    BOOST_TEST(!run_coro(on.io(), locker.try_acquire("k")));
+    run_coro(on.io(), lock.release());
+    for (auto& each : waiting)
+        each.get(on.io());
+    const std::vector expected{0, 1, 2, 3, 4};
+    BOOST_TEST(order == expected, boost::test_tools::per_element());
+}
+
+COLOCK_CONTRACT_CASE(locker, fences_grow, &capabilities::fence)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    std::uint64_t last = 0;
+    for (int i = 0; i < 3; ++i) {
+        for (const auto* by : {&mine, &other}) {
+            auto lock = run_coro(on.io(), by->acquire("k"));
+            BOOST_TEST(lock.fence() > last);
+            last = lock.fence();
+            run_coro(on.io(), lock.release());
+        }
+    }
+}
+
+COLOCK_CONTRACT_CASE(locker, bad_input_is_refused)
+{
+    const auto locker = on.make_locker();
+    const auto code_for = [&](std::string key, acquire_options options = {}) {
+        return failure_of<validation_error>(on, locker.acquire(std::move(key), std::move(options)));
+    };
+    BOOST_TEST((code_for("") == errc::invalid_key));
+    BOOST_TEST((code_for(std::string(513, 'k')) == errc::invalid_key));
+    BOOST_TEST((code_for(std::string("a\0b", 3)) == errc::invalid_key));
+    BOOST_TEST((code_for("k", {.ttl = -1ms}) == errc::invalid_ttl));
+    BOOST_TEST((code_for("k", {.ttl = std::chrono::hours(24 * 3651)}) == errc::invalid_ttl));
+    BOOST_TEST((code_for("k", {.ttl = std::chrono::milliseconds::max()}) == errc::invalid_ttl));
+    BOOST_TEST((code_for("k", {.max_holders = 2}) == errc::invalid_options));
+    BOOST_TEST((code_for("k", {.retry = retry_policy::fixed(-1s)}) == errc::invalid_retry));
+    BOOST_TEST((code_for("k", {.comment = std::string(257, 'c')}) == errc::invalid_options));
+    BOOST_TEST((failure_of<validation_error>(on, locker.acquire_all({})) == errc::invalid_options));
+    BOOST_TEST((failure_of<validation_error>(on, locker.is_locked("")) == errc::invalid_key));
+    BOOST_TEST((failure_of<validation_error>(on, locker.break_lock("")) == errc::invalid_key));
+    BOOST_TEST(locker.stats().attempts == 0U);
+}
+
+COLOCK_CONTRACT_CASE(locker, the_longest_key_works)
+{
+    const auto locker = on.make_locker();
+    const std::string key(512, 'k');
+    auto lock = run_coro(on.io(), locker.acquire(key));
+    BOOST_TEST(lock.key() == key);
+    BOOST_TEST(!run_coro(on.io(), locker.try_acquire(key)));
+    run_coro(on.io(), lock.release(on_failure::raise));
+}
+
+// Retry.
+
+COLOCK_CONTRACT_CASE(locker, a_policy_that_ends_reports_it)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto lock = run_coro(on.io(), mine.acquire("k"));
+    BOOST_TEST(
+        (failure_of<retry_error>(on, other.acquire("k", {.retry = retry_policy::never()})) == errc::retry_exhausted));
+    const auto limited = retry_policy::fixed(on.short_ttl() / 10).total_time(on.short_ttl() / 2);
+    auto waiting = testing::start(on.io(), other.acquire("k", {.retry = limited}));
+    pass_slowly(on, on.short_ttl());
+    BOOST_TEST(waiting.done());
+    try {
+        waiting.get(on.io());
+        BOOST_ERROR("granted");
+    } catch (const retry_error& exhausted) {
+        BOOST_TEST((exhausted.code() == errc::retry_exhausted));
+        BOOST_TEST(exhausted.key() == "k");
+        BOOST_TEST(exhausted.attempts() > 0U);
+        BOOST_TEST((exhausted.elapsed() >= on.short_ttl() / 2));
+    }
+    run_coro(on.io(), lock.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, a_waiter_outlives_the_holders_expiry)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    const auto lock = run_coro(on.io(), mine.acquire("k", {.ttl = on.short_ttl()}));
+    auto waiting = testing::start(on.io(), other.acquire("k"));
+    pass_slowly(on, on.short_ttl() * 6 / 5);
+    auto others = waiting.get(on.io());
+    BOOST_TEST(others.held());
+    BOOST_TEST(!lock.held());
+    run_coro(on.io(), others.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, a_cancelled_acquire_leaves_nothing)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto lock = run_coro(on.io(), mine.acquire("k"));
+    for (const auto type :
+        {asio::cancellation_type::terminal, asio::cancellation_type::partial, asio::cancellation_type::total})
+    {
+        asio::cancellation_signal signal;
+        std::optional<error_code> ended;
+        other.async_acquire(
+            "k", asio::bind_cancellation_slot(signal.slot(), [&](error_code ec, colock::lock) { ended = ec; }));
+        on.pass_time(1ms);
+        BOOST_TEST(!ended);
+        signal.emit(type);
+        testing::run_until(on.io(), [&] { return ended.has_value(); });
+        BOOST_TEST((ended == asio::error::operation_aborted));
+    }
+    // The cancelled ones take no part any more.
+    auto waiting = testing::start(on.io(), other.acquire("k"));
+    on.pass_time(1ms);
+    run_coro(on.io(), lock.release(on_failure::raise));
+    auto others = waiting.get(on.io());
+    run_coro(on.io(), others.release(on_failure::raise));
+    BOOST_TEST(run_coro(on.io(), other.shutdown()).clean());
+}
+
+// Leases.
+
+COLOCK_CONTRACT_CASE(locker, extend_sets_a_new_ttl)
+{
+    const auto locker = on.make_locker();
+    auto lock = run_coro(on.io(), locker.acquire("k", {.ttl = on.short_ttl()}));
+    run_coro(on.io(), lock.extend(1h));
+    BOOST_TEST((lock.ttl() == 1h));
+    on.pass_time(on.short_ttl() * 3 / 2);
+    BOOST_TEST(lock.held());
+    BOOST_TEST(run_coro(on.io(), lock.is_locked()));
+    run_coro(on.io(), lock.extend(on.short_ttl()));
+    BOOST_TEST((lock.expires_at() < lease_clock::now() + on.short_ttl()));
+    BOOST_TEST((failure_of<validation_error>(on, lock.extend(0ms)) == errc::invalid_ttl));
+    BOOST_TEST((failure_of<validation_error>(on, lock.extend(-1ms)) == errc::invalid_ttl));
+    run_coro(on.io(), lock.release(on_failure::raise));
+    BOOST_TEST((failure_of<extend_error>(on, lock.extend(1h)) == errc::not_held));
+}
+
+COLOCK_CONTRACT_CASE(locker, a_lock_expires_with_its_ttl)
+{
+    const auto locker = on.make_locker();
+    auto lock = run_coro(on.io(), locker.acquire("k", {.ttl = on.short_ttl()}));
+    auto lost = testing::start(on.io(), lock.lost());
+    pass_slowly(on, on.short_ttl());
+    BOOST_TEST(!lock.held());
+    BOOST_TEST(lost.get(on.io()) == lost_reason::expired);
+    BOOST_TEST((failure_of<extend_error>(on, lock.extend(1h)) == errc::not_held));
+    BOOST_TEST((failure_of<release_error>(on, lock.release(on_failure::raise)) == errc::not_held));
+    // Raised once; afterwards it is a second release.
+    run_coro(on.io(), lock.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, a_quiet_release_of_an_expired_lock_is_no_error)
+{
+    const auto locker = on.make_locker();
+    auto lock = run_coro(on.io(), locker.acquire("k", {.ttl = on.short_ttl()}));
+    on.pass_time(on.short_ttl());
+    run_coro(on.io(), lock.release());
+    BOOST_TEST(!lock.held());
+}
+
+COLOCK_CONTRACT_CASE(locker, lost_tells_how_it_ended)
+{
+    const auto locker = on.make_locker();
+    auto lock = run_coro(on.io(), locker.acquire("k"));
+    auto lost = testing::start(on.io(), lock.lost());
+    on.pass_time(1ms);
+    BOOST_TEST(!lost.done());
+    run_coro(on.io(), lock.release());
+    BOOST_TEST(lost.get(on.io()) == lost_reason::released);
+    BOOST_TEST(run_coro(on.io(), lock.lost()) == lost_reason::released);
+}
+
+COLOCK_CONTRACT_CASE(locker, automatic_renewal_keeps_a_lock)
+{
+    const auto locker = on.make_locker();
+    auto lock = run_coro(on.io(), locker.acquire("k", {.ttl = on.short_ttl(), .renewal = renewal::automatic}));
+    pass_slowly(on, on.short_ttl() * 2);
+    BOOST_TEST(lock.held());
+    BOOST_TEST(run_coro(on.io(), lock.is_locked()));
+    BOOST_TEST(locker.stats().renewals >= 3U);
+    run_coro(on.io(), lock.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, without_ttl_a_lock_never_expires, &capabilities::no_ttl)
+{
+    const auto locker = on.make_locker();
+    auto lock = run_coro(on.io(), locker.acquire("k", {.ttl = 0ms}));
+    BOOST_TEST((lock.expires_at() == lease_clock::time_point::max()));
+    on.pass_time(on.short_ttl() * 2);
+    BOOST_TEST(lock.held());
+    BOOST_TEST(run_coro(on.io(), lock.is_locked()));
+    BOOST_TEST((failure_of<validation_error>(on, lock.extend(1h)) == errc::invalid_ttl));
+    run_coro(on.io(), lock.release(on_failure::raise));
+}
+
+// with_lock.
+
+COLOCK_CONTRACT_CASE(locker, with_lock_returns_what_its_body_returns)
+{
+    const auto locker = on.make_locker();
+    const auto answer = run_coro(on.io(), locker.with_lock("k", [&](colock::lock& held) -> asio::awaitable<int> {
+        BOOST_TEST(held.held());
+        BOOST_TEST(co_await locker.is_locked("k"));
+        BOOST_TEST(!co_await locker.try_acquire("k"));
+        co_return 42;
+    }));
+    BOOST_TEST(answer == 42);
+    BOOST_TEST(!run_coro(on.io(), locker.is_locked("k")));
+    BOOST_TEST(run_coro(on.io(), locker.with_lock("k", [] { return std::string("plain"); })) == "plain");
+    run_coro(on.io(), locker.with_lock("k", []() -> asio::awaitable<void> { co_return; }));
+    BOOST_TEST(locker.held_locks().empty());
+}
+
+COLOCK_CONTRACT_CASE(locker, with_lock_lets_its_bodys_exception_out_and_releases)
+{
+    const auto locker = on.make_locker();
+    try {
+        run_coro(on.io(), locker.with_lock("k", []() -> asio::awaitable<int> {
+            throw std::out_of_range("the body's own");
+            co_return 0;
+        }));
+        BOOST_ERROR("it did not throw");
+    } catch (const std::out_of_range& thrown) {
+        BOOST_TEST(thrown.what() == "the body's own");
+    }
+    BOOST_TEST(!run_coro(on.io(), locker.is_locked("k")));
+}
+
+COLOCK_CONTRACT_CASE(locker, with_lock_keeps_its_lock_for_longer_than_its_ttl)
+{
+    const auto locker = on.make_locker(), other = on.make_other_locker();
+    const auto ttl = on.short_ttl();
+    auto body =
+        testing::start(on.io(), locker.with_lock("k", {.ttl = ttl}, [&](colock::lock& held) -> asio::awaitable<bool> {
+            co_await sleep(ttl * 2);
+            co_return held.held();
+        }));
+    pass_slowly(on, ttl * 3 / 2);
+    BOOST_TEST(!run_coro(on.io(), other.try_acquire("k")));
+    pass_slowly(on, ttl);
+    BOOST_TEST(body.get(on.io()));
+}
+
+COLOCK_CONTRACT_CASE(locker, with_lock_cancels_a_body_whose_lease_would_end)
+{
+    const auto locker = on.make_locker();
+    bool cancelled = false;
+    auto body = testing::start(on.io(),
+        locker.with_lock("k", {.ttl = on.short_ttl(), .renewal = renewal::manual}, [&]() -> asio::awaitable<void> {
+            try {
+                co_await sleep(1h);
+            } catch (const boost::system::system_error&) {
+                cancelled = true;
+                throw;
+            }
+        }));
+    pass_slowly(on, on.short_ttl());
+    try {
+        body.get(on.io());
+        BOOST_ERROR("it did not throw");
+    } catch (const lost_error& lost) {
+        BOOST_TEST((lost.code() == errc::lost));
+        BOOST_TEST(lost.key() == "k");
+    }
+    BOOST_TEST(cancelled);
+}
+
+// Shared.
+
+COLOCK_CONTRACT_CASE(locker, shared_locks_share, &capabilities::shared)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    const acquire_options shared{.mode = lock_mode::shared};
+    auto first = run_coro(on.io(), mine.acquire("k", shared)), second = run_coro(on.io(), other.acquire("k", shared));
+    BOOST_TEST(first.mode() == lock_mode::shared);
+    BOOST_TEST(!run_coro(on.io(), mine.try_acquire("k")));
+    auto writer = testing::start(on.io(), mine.acquire("k"));
+    on.pass_time(1ms);
+    run_coro(on.io(), first.release(on_failure::raise));
+    on.pass_time(1ms);
+    BOOST_TEST(!writer.done());
+    run_coro(on.io(), second.release(on_failure::raise));
+    auto exclusive = writer.get(on.io());
+    BOOST_TEST(!run_coro(on.io(), other.try_acquire("k", shared)));
+    run_coro(on.io(), exclusive.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, a_semaphore_has_as_many_holders_as_it_says, &capabilities::semaphore)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    const acquire_options two{.mode = lock_mode::shared, .max_holders = 2};
+    auto first = run_coro(on.io(), mine.acquire("k", two)), second = run_coro(on.io(), other.acquire("k", two));
+    BOOST_TEST(!run_coro(on.io(), mine.try_acquire("k", two)));
+    auto waiting = testing::start(on.io(), other.acquire("k", two));
+    on.pass_time(1ms);
+    BOOST_TEST(!waiting.done());
+    run_coro(on.io(), first.release(on_failure::raise));
+    auto third = waiting.get(on.io());
+    run_coro(on.io(), second.release(on_failure::raise));
+    run_coro(on.io(), third.release(on_failure::raise));
+}
+
+// Groups.
+
+COLOCK_CONTRACT_CASE(locker, a_group_holds_all_its_keys_in_order)
+{
+    const auto locker = on.make_locker();
+    auto group = run_coro(on.io(), locker.acquire_all(strings{"b", "a", "c", "a"}));
+    BOOST_TEST(group.held());
+    CHECK_STRINGS(keys_of(locker.held_locks()), {"a", "b", "c"});
+    if (on.able().list) {
+        BOOST_TEST(run_coro(on.io(), locker.list({.group = group.id()})).size() == 3U);
+    }
+    run_coro(on.io(), group.acquire("0"));
+    BOOST_TEST(group.size() == 4U);
+    for (const auto& report : run_coro(on.io(), group.extend(1h)))
+        BOOST_TEST(!report.status);
+    for (const auto& lock : group.locks())
+        BOOST_TEST((lock.ttl() == 1h));
+    strings released;
+    for (const auto& report : run_coro(on.io(), group.release())) {
+        BOOST_TEST(!report.status);
+        released.push_back(report.key);
+    }
+    CHECK_STRINGS(released, {"0", "c", "b", "a"});
+    BOOST_TEST(group.empty());
+    BOOST_TEST(!run_coro(on.io(), locker.is_locked("b")));
+}
+
+COLOCK_CONTRACT_CASE(locker, a_group_holds_nothing_while_it_waits)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto blocker = run_coro(on.io(), other.acquire("b"));
+    auto waiting = testing::start(on.io(), mine.acquire_all(strings{"a", "b", "c"}));
+    on.pass_time(on.short_ttl() / 100);
+    BOOST_TEST(!waiting.done());
+    BOOST_TEST(!run_coro(on.io(), other.is_locked("a")));
+    BOOST_TEST(!run_coro(on.io(), other.is_locked("c")));
+    run_coro(on.io(), blocker.release(on_failure::raise));
+    auto group = waiting.get(on.io());
+    BOOST_TEST(group.held());
+    BOOST_TEST(group.size() == 3U);
+    run_coro(on.io(), group.release());
+}
+
+COLOCK_CONTRACT_CASE(locker, a_group_that_gives_up_gives_all_back)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto blocker = run_coro(on.io(), other.acquire("c"));
+    BOOST_TEST((failure_of<retry_error>(on, mine.acquire_all(strings{"a", "b", "c"},
+                                                {.retry = retry_policy::never()})) == errc::retry_exhausted));
+    for (const auto* key : {"a", "b"}) {
+        auto lock = run_coro(on.io(), other.acquire(key));
+        run_coro(on.io(), lock.release(on_failure::raise));
+    }
+    run_coro(on.io(), blocker.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, groups_in_opposite_orders_do_not_deadlock)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    const auto work = [](colock::locker by, strings keys) -> asio::awaitable<void> {
+        for (int i = 0; i < 5; ++i) {
+            auto group = co_await by.acquire_all(keys);
+            BOOST_TEST(group.held());
+            co_await group.release();
+        }
+    };
+    auto first = testing::start(on.io(), work(mine, {"a", "b"}));
+    auto second = testing::start(on.io(), work(other, {"b", "a"}));
+    for (int i = 0; i < 200 && !(first.done() && second.done()); ++i)
+        on.pass_time(on.short_ttl() / 20);
+    first.get(on.io());
+    second.get(on.io());
+}
+
+COLOCK_CONTRACT_CASE(locker, the_global_lock_is_one_lock)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto group = run_coro(on.io(), mine.acquire_global());
+    BOOST_TEST(group.held());
+    BOOST_TEST(run_coro(on.io(), other.is_locked(locker::global_key)));
+    BOOST_TEST(
+        (failure_of<retry_error>(on, other.acquire_global({.retry = retry_policy::never()})) == errc::retry_exhausted));
+    auto lock = run_coro(on.io(), other.try_acquire("k"));
+    BOOST_TEST(lock.has_value());
+    run_coro(on.io(), group.release());
+}
+
+// Administration.
+
+COLOCK_CONTRACT_CASE(locker, held_locks_are_this_lockers_own)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto first = run_coro(on.io(), mine.acquire("b")), second = run_coro(on.io(), mine.acquire("a"));
+    const auto others = run_coro(on.io(), other.acquire("c"));
+    CHECK_STRINGS(keys_of(mine.held_locks()), {"b", "a"});
+    CHECK_STRINGS(keys_of(other.held_locks()), {"c"});
+    BOOST_TEST(mine.held_locks()[0].fence == first.fence());
+    run_coro(on.io(), first.release());
+    CHECK_STRINGS(keys_of(mine.held_locks()), {"a"});
+    BOOST_TEST(mine.stats().held == 1U);
+}
+
+COLOCK_CONTRACT_CASE(locker, list_shows_who_holds_what, &capabilities::list)
+{
+    const auto locker = on.make_locker({.owner = "default-owner", .host = "some-host"});
+    const auto first = run_coro(on.io(), locker.acquire("a")),
+               second = run_coro(on.io(), locker.acquire("b", {.owner = "own", .comment = "why"}));
+    const auto a = run_coro(on.io(), locker.list({.key = "a"})), b = run_coro(on.io(), locker.list({.owner = "own"}));
+    BOOST_REQUIRE((a.size() == 1U && b.size() == 1U));
+    BOOST_TEST(a[0].owner == "default-owner");
+    BOOST_TEST(a[0].host == "some-host");
+    BOOST_TEST(b[0].key == "b");
+    BOOST_TEST(b[0].comment == "why");
+    BOOST_TEST(b[0].fence == second.fence());
+    BOOST_TEST(run_coro(on.io(), locker.list()).size() == 2U);
+    BOOST_TEST(run_coro(on.io(), locker.purge()).empty());
+    BOOST_TEST((first.held() && second.held()));
+}
+
+COLOCK_CONTRACT_CASE(locker, break_lock_takes_a_lock_away, &capabilities::list)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto lock = run_coro(on.io(), mine.acquire("k"));
+    auto lost = testing::start(on.io(), lock.lost());
+    on.pass_time(1ms);
+    const auto removed = run_coro(on.io(), mine.break_lock("k"));
+    BOOST_REQUIRE(removed.size() == 1U);
+    BOOST_TEST(removed[0].fence == lock.fence());
+    BOOST_TEST(lost.get(on.io()) == lost_reason::broken);
+    BOOST_TEST(!lock.held());
+    auto next = run_coro(on.io(), other.acquire("k"));
+    BOOST_TEST((failure_of<release_error>(on, lock.release(on_failure::raise)) == errc::not_held));
+    // The release of the broken lock has not touched the next one.
+    BOOST_TEST(run_coro(on.io(), next.is_locked()));
+    run_coro(on.io(), next.release(on_failure::raise));
+    BOOST_TEST(run_coro(on.io(), mine.break_lock("k")).empty());
+}
+
+COLOCK_CONTRACT_CASE(locker, a_lock_broken_by_another_process_is_found_out, &capabilities::list)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto asked = run_coro(on.io(), mine.acquire("asked"));
+    auto renewed = run_coro(on.io(), mine.acquire("renewed", {.ttl = on.short_ttl(), .renewal = renewal::automatic}));
+    auto lost = testing::start(on.io(), renewed.lost());
+    BOOST_TEST(run_coro(on.io(), other.break_lock("asked")).size() == 1U);
+    BOOST_TEST(!run_coro(on.io(), asked.is_locked()));
+    BOOST_TEST((failure_of<release_error>(on, asked.release(on_failure::raise)) == errc::not_held));
+    BOOST_TEST(run_coro(on.io(), other.break_lock("renewed")).size() == 1U);
+    pass_slowly(on, on.short_ttl() / 2);
+    BOOST_TEST(lost.done());
+    BOOST_TEST(!renewed.held());
+    const auto reason = lost.get(on.io());
+    // Broken where the adapter is shared, taken where the next renewal found out.
+    BOOST_TEST((reason == lost_reason::broken || reason == lost_reason::taken));
+}
+
+COLOCK_CONTRACT_CASE(locker, counters_count)
+{
+    const auto locker = on.make_locker();
+    auto lock = run_coro(on.io(), locker.acquire("k"));
+    BOOST_TEST(!run_coro(on.io(), locker.try_acquire("k")));
+    auto waiting = testing::start(on.io(), locker.acquire("k"));
+    on.pass_time(2ms);
+    auto now = locker.stats();
+    BOOST_TEST(now.held == 1U);
+    BOOST_TEST(now.waiting == 1U);
+    BOOST_TEST(now.grants == 1U);
+    BOOST_TEST(now.attempts >= 2U);
+    BOOST_TEST(now.busy >= 1U);
+    run_coro(on.io(), lock.release());
+    auto next = waiting.get(on.io());
+    run_coro(on.io(), next.release());
+    now = locker.stats();
+    BOOST_TEST(now.held == 0U);
+    BOOST_TEST(now.waiting == 0U);
+    BOOST_TEST(now.grants == 2U);
+    BOOST_TEST(now.releases == 2U);
+    BOOST_TEST(now.waits == 1U);
+    BOOST_TEST((now.waited_total >= 2ms));
+    BOOST_TEST((now.waited_longest == now.waited_total));
+    BOOST_TEST(now.lost(lost_reason::expired) == 0U);
+}
+
+// The end.
+
+COLOCK_CONTRACT_CASE(locker, shutdown_ends_all_of_a_lockers_work)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto held = run_coro(on.io(), mine.acquire("held"));
+    auto lost = testing::start(on.io(), held.lost());
+    auto blocker = run_coro(on.io(), other.acquire("k"));
+    auto waiting = testing::start(on.io(), mine.acquire("k"));
+    on.pass_time(1ms);
+    const auto report = run_coro(on.io(), mine.shutdown());
+    BOOST_TEST(report.clean());
+    BOOST_TEST(report.unproven == 0U);
+    BOOST_TEST(!held.held());
+    BOOST_TEST(lost.get(on.io()) == lost_reason::shutting_down);
+    try {
+        waiting.get(on.io());
+        BOOST_ERROR("granted");
+    } catch (const error& ended) {
+        BOOST_TEST((ended.code() == errc::shutting_down));
+    }
+    BOOST_TEST((failure_of<error>(on, mine.acquire("new")) == errc::shutting_down));
+    BOOST_TEST(!run_coro(on.io(), other.is_locked("held")));
+    BOOST_TEST(blocker.held());
+    BOOST_TEST(run_coro(on.io(), mine.shutdown()).clean());
+    run_coro(on.io(), blocker.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, when_the_last_locker_goes_waiters_end_and_locks_stay)
+{
+    std::optional<locker> mine = on.make_locker();
+    auto held = run_coro(on.io(), mine->acquire("k"));
+    std::optional<error_code> ended;
+    mine->async_acquire("k", [&](error_code ec, colock::lock) { ended = ec; });
+    on.pass_time(1ms);
+    BOOST_TEST(!ended);
+    mine.reset();
+    testing::run_until(on.io(), [&] { return ended.has_value(); });
+    BOOST_TEST((ended == errc::shutting_down));
+    BOOST_TEST(held.held());
+    BOOST_TEST(run_coro(on.io(), held.is_locked()));
+    run_coro(on.io(), held.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, fronts_complete_with_a_code_and_never_inline)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    std::optional<colock::lock> held;
+    mine.async_acquire("k", [&](error_code ec, colock::lock lock) {
+        BOOST_TEST(!ec);
+        held = std::move(lock);
+    });
+    BOOST_TEST(!held);
+    testing::run_until(on.io(), [&] { return held.has_value(); });
+    BOOST_TEST(held->held());
+    std::optional<error_code> refused;
+    other.async_acquire("k", {.retry = retry_policy::never()}, [&](error_code ec, colock::lock lock) {
+        refused = ec;
+        BOOST_TEST(!lock);
+    });
+    testing::run_until(on.io(), [&] { return refused.has_value(); });
+    BOOST_TEST((refused == errc::retry_exhausted));
+    std::optional<error_code> released;
+    held->async_release(on_failure::raise, [&](error_code ec) { released = ec; });
+    testing::run_until(on.io(), [&] { return released.has_value(); });
+    BOOST_TEST(!*released);
+    std::optional<int> result;
+    mine.async_with_lock(
+        "k", []() -> asio::awaitable<int> { co_return 7; },
+        [&](std::exception_ptr failure, int value) {
+            BOOST_TEST(!failure);
+            result = value;
+        });
+    testing::run_until(on.io(), [&] { return result.has_value(); });
+    BOOST_TEST(*result == 7);
+}
+
+} // namespace colock::contract
