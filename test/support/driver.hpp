@@ -50,6 +50,9 @@ public:
     /// Keeps no place in a queue.
     [[nodiscard]] static plain_claim_ptr one_attempt(std::string key, lock_mode mode = lock_mode::exclusive);
 
+    /// Expires when nobody refers to the claim any more.
+    [[nodiscard]] static std::weak_ptr<const void> watch(const claim_ptr& claim) { return claim->shared_owner(); }
+
     create_outcome create(const claim_ptr& claim, where at = where::current()) const;
     release_outcome release(const claim_ptr& claim, where at = where::current()) const;
     release_outcome abandon(const claim_ptr& claim, where at = where::current()) const;

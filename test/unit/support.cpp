@@ -380,19 +380,21 @@ BOOST_AUTO_TEST_CASE(capabilities_can_be_pretended)
 
 BOOST_AUTO_TEST_CASE(what_is_held_back_or_delayed_dies_with_its_context)
 {
-    const auto counted = driver::exclusive("k");
+    auto owned = driver::exclusive("k");
+    const auto watch = driver::watch(owned);
     {
         asio::io_context brief;
         const auto doomed = std::make_shared<scripted_adapter>(memory::make_adapter(brief.get_executor()));
         doomed->next(operation::create, step::hold());
         doomed->next(operation::create, step::pass().delay(1h));
         // The completions own the adapter and the claim, as the core's do.
-        doomed->start_create(counted, [doomed, counted](create_outcome) {});
-        doomed->start_create(counted, [doomed, counted](create_outcome) {});
+        doomed->start_create(owned, [doomed, owned](create_outcome) {});
+        doomed->start_create(owned, [doomed, owned](create_outcome) {});
         run_ready(brief);
-        BOOST_TEST(counted->use_count() > 1);
+        owned.reset();
+        BOOST_TEST(!watch.expired());
     }
-    BOOST_TEST(counted->use_count() == 1);
+    BOOST_TEST(watch.expired());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
