@@ -9,8 +9,10 @@ if(COLOCK_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
         ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${COLOCK_CCACHE})
 endif()
 
+# GCC's own -Wshadow also minds a variable called like a type or a function of its class; Clang's does not.
 function(colock_warnings target)
-    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Werror
+        $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>)
 endfunction()
 
 # colock_add_program(TARGET SOURCES source... LIBRARIES target...)
