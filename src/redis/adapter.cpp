@@ -103,8 +103,9 @@ void note_answer(const client& owner, claim& of, std::uint64_t link)
 
 lease_clock::duration remaining_of(const reply& milliseconds_left)
 {
-    // The key is gone one millisecond after the last one that it is told to have.
-    return milliseconds_left.number > 0 ? milliseconds(milliseconds_left.number + 1) : milliseconds(0);
+    // In its last millisecond a key has 0 left, which here would mean that nobody knows.
+    return milliseconds_left.number >= 0 ? milliseconds(std::max<std::int64_t>(milliseconds_left.number, 1))
+                                         : milliseconds(0);
 }
 
 failure_ptr in_doubt()
@@ -237,8 +238,8 @@ private:
         if (config.plain())
             all.acquire_plain.push(request, form, 1, key, value, ttl);
         else if (claim_->mode() == lock_mode::exclusive)
-            all.acquire.push(
-                request, form, 3, key, config.fence_key, intent, value, ttl, intent_ms, state && state->intent ? 1 : 0);
+            all.acquire.push(request, form, 3, key, config.fence_key, intent, value, ttl,
+                claim_->queues() ? intent_ms : 0, state && state->intent ? 1 : 0);
         else
             all.acquire_shared.push(
                 request, form, 4, key, config.fence_key, intent, config.probe_key, value, ttl, claim_->max_holders());

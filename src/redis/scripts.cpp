@@ -58,6 +58,7 @@ if not set() then
         local now = time[1] * 1000 + math.floor(time[2] / 1000)
         redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
         if not set() then
+            if tonumber(ARGV[3]) == 0 then return {0, redis.call('PTTL', KEYS[1]), ''} end
             redis.call('SET', KEYS[3], token, 'PX', ARGV[3])
             return {0, redis.call('PTTL', KEYS[1]), '', 1}
         end

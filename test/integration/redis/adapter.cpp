@@ -38,7 +38,7 @@ struct fixture
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(redis_adapter)
+BOOST_AUTO_TEST_SUITE(redis_commands)
 
 BOOST_AUTO_TEST_CASE(a_lock_is_one_string_with_token_owner_and_ttl)
 {

@@ -14,6 +14,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -250,8 +251,15 @@ void redis_server::start()
 
 std::string redis_server::operator()(std::initializer_list<std::string_view> words)
 {
-    if (!shell_)
-        shell_ = std::make_unique<redis_shell>(port_);
+    if (shell_) {
+        try {
+            return (*shell_)(words);
+        } catch (const std::runtime_error&) {
+            // A server that changes its role closes its connections.
+            shell_.reset();
+        }
+    }
+    shell_ = std::make_unique<redis_shell>(port_);
     return (*shell_)(words);
 }
 
@@ -335,6 +343,99 @@ void proxy::request(std::string_view method, std::string_view path, std::string_
     answer.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
     if (!answer.starts_with("HTTP/1.1 2"))
         throw std::runtime_error("Toxiproxy refused: " + answer);
+}
+
+struct relay::connection
+{
+    int client;
+    int server;
+    bool held = false;
+    std::string kept{};
+
+    /// Passes on what has arrived; false at the end of the stream.
+    static bool pass(int from, int to, std::string* kept)
+    {
+        char buffer[16384];
+        const auto got = ::recv(from, buffer, sizeof buffer, MSG_DONTWAIT);
+        if (got < 0)
+            return errno == EAGAIN;
+        if (got == 0)
+            return false;
+        const std::string_view text(buffer, static_cast<std::size_t>(got));
+        if (kept)
+            kept->append(text);
+        else if (to >= 0)
+            ::send(to, text.data(), text.size(), MSG_NOSIGNAL);
+        return true;
+    }
+};
+
+relay::relay(std::uint16_t upstream) : upstream_(upstream), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))
+{
+    auto address = loopback(0);
+    socklen_t size = sizeof address;
+    if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), size) != 0 || ::listen(listener_, 16) != 0 ||
+        ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+        throw std::system_error(errno, std::generic_category(), "relay");
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { work(); });
+}
+
+relay::~relay()
+{
+    stopped_ = true;
+    thread_.join();
+    ::close(listener_);
+    for (const auto& each : connections_) {
+        ::close(each->client);
+        ::close(each->server);
+    }
+}
+
+void relay::work()
+{
+    while (!stopped_) {
+        pollfd waiting{listener_, POLLIN, 0};
+        if (::poll(&waiting, 1, 1) > 0) {
+            const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+            const std::lock_guard guard(mutex_);
+            connections_.push_back(std::make_unique<connection>(connection{client, connect_to(upstream_)}));
+        }
+        const std::lock_guard guard(mutex_);
+        for (const auto& each : connections_) {
+            const bool client_there =
+                each->client < 0 || connection::pass(each->client, each->server, each->held ? &each->kept : nullptr);
+            const bool server_there = each->server < 0 || connection::pass(each->server, each->client, nullptr);
+            if (!client_there || (!server_there && !each->held)) {
+                ::close(std::exchange(each->client, -1));
+                // A connection that is held up lives on at the server's end.
+                if (!each->held)
+                    ::close(std::exchange(each->server, -1));
+            }
+        }
+    }
+}
+
+void relay::hold()
+{
+    const std::lock_guard guard(mutex_);
+    for (const auto& each : connections_)
+        each->held = true;
+}
+
+void relay::deliver()
+{
+    const std::lock_guard guard(mutex_);
+    for (const auto& each : connections_) {
+        if (!each->held || each->server < 0)
+            continue;
+        ::send(each->server, each->kept.data(), each->kept.size(), MSG_NOSIGNAL);
+        ::shutdown(each->server, SHUT_WR);
+        // The server closes when it has read, and carried out, all of it.
+        char rest[4096];
+        while (::recv(each->server, rest, sizeof rest, 0) > 0) {
+        }
+    }
 }
 
 } // namespace colock::testing

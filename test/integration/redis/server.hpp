@@ -1,13 +1,16 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <sys/types.h>
@@ -116,6 +119,35 @@ private:
     std::uint16_t port_;
     std::filesystem::path log_;
     child_process process_;
+};
+
+/// A link to a server on 127.0.0.1 that can keep what a client has sent, longer than the client lives.
+class relay
+{
+public:
+    explicit relay(std::uint16_t upstream);
+    ~relay();
+    relay(const relay&) = delete;
+    relay& operator=(const relay&) = delete;
+
+    [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
+
+    /// What connections that exist now send from now on is kept. Later ones are not concerned.
+    void hold();
+    /// Delivers what was kept; returns when the server has had it.
+    void deliver();
+
+private:
+    struct connection;
+    void work();
+
+    const std::uint16_t upstream_;
+    std::uint16_t port_ = 0;
+    int listener_ = -1;
+    std::atomic<bool> stopped_{false};
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<connection>> connections_;
+    std::thread thread_;
 };
 
 } // namespace colock::testing

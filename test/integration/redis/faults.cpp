@@ -1,0 +1,746 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/observer.hpp>
+#include <colock/redis/adapter.hpp>
+
+#include "server.hpp"
+#include "support/driver.hpp"
+#include "support/print.hpp"
+
+#include <boost/asio/steady_timer.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+namespace colock::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Keeps what it was told.
+class notes final : public observer
+{
+public:
+    void ready(std::string_view) noexcept override { ++readies; }
+    void suspended(std::string_view, const error_code&) noexcept override { ++suspensions; }
+    void reconnected(std::string_view) noexcept override { ++reconnections; }
+    void warning(std::string_view, std::string_view message) noexcept override { warnings.emplace_back(message); }
+
+    [[nodiscard]] bool warned_of(std::string_view word) const
+    {
+        return std::ranges::any_of(warnings, [&](const auto& each) { return each.find(word) != std::string::npos; });
+    }
+
+    int readies = 0;
+    int suspensions = 0;
+    int reconnections = 0;
+    std::vector<std::string> warnings;
+};
+
+/// An adapter on some server, watched.
+struct client_side
+{
+    explicit client_side(redis::options settings)
+        : speak(io, redis::make_adapter(io.get_executor(), std::move(settings)))
+    {
+        speak.backend().attach(told);
+    }
+    ~client_side() { run_coro(io, speak.backend().close(1s)); }
+
+    void run_for(std::chrono::milliseconds span)
+    {
+        asio::steady_timer passed(io, span);
+        bool over = false;
+        passed.async_wait([&](const error_code&) { over = true; });
+        run_until(io, [&] { return over; });
+    }
+
+    asio::io_context io;
+    std::shared_ptr<notes> told = std::make_shared<notes>();
+    driver speak;
+};
+
+errc code_of(const create_outcome& outcome)
+{
+    BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
+    return static_cast<errc>(outcome.error->code.value());
+}
+
+constexpr auto hold_back = R"({"rate":0})";
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_faults)
+
+BOOST_AUTO_TEST_CASE(an_absent_server_is_unavailable_and_an_absent_answer_unknown)
+{
+    client_side nobody({.url = "redis://127.0.0.1:" + std::to_string(free_port()), .operation_timeout = 300ms});
+    BOOST_TEST(code_of(nobody.speak.create(driver::exclusive("k"))) == errc::unavailable);
+
+    redis_server server;
+    client_side some({.url = server.url(), .operation_timeout = 300ms, .health_interval = 10s});
+    some.speak.give_back([&] {
+        const auto first = driver::exclusive("first");
+        some.speak.grant(first);
+        return first;
+    }());
+    server.pause();
+    const auto claim = driver::exclusive("k");
+    const auto outcome = some.speak.create(claim);
+    server.resume();
+    BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
+    // The same connection carried both: its answer proves that nothing is under way.
+    claim->taint();
+    BOOST_TEST((some.speak.abandon(claim).status == release_status::released));
+    BOOST_TEST(!claim->tainted());
+    BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
+}
+
+BOOST_AUTO_TEST_CASE(operations_wait_for_a_server_that_returns)
+{
+    redis_server server;
+    client_side some({.url = server.url()});
+    const auto claim = driver::exclusive("k");
+    some.speak.grant(claim);
+    server.kill();
+    run_until(some.io, [&] { return some.told->suspensions == 1; });
+    auto after = start(some.io, some.speak.backend().create(driver::exclusive("other")));
+    some.run_for(300ms);
+    BOOST_TEST(!after.done());
+    server.start();
+    BOOST_TEST((after.get(some.io).status == create_status::granted));
+    BOOST_TEST(some.told->readies == 1);
+    BOOST_TEST(some.told->suspensions == 1);
+    BOOST_TEST(some.told->reconnections == 1);
+    BOOST_TEST(some.speak.backend().reconnects() == 1u);
+    // Without an append-only file the lock is gone, and said to be.
+    some.speak.check_not_held(claim);
+    BOOST_TEST((some.speak.extend(claim, 10s).status == extend_status::not_held));
+    BOOST_TEST(some.told->warned_of("append-only"));
+}
+
+/// The reply of one kind of command is lost, and the connection with it.
+void lose_reply(const std::function<void(client_side&, proxy&, const plain_claim_ptr&)>& act)
+{
+    redis_server server;
+    proxy between(server.port());
+    client_side some({.url = between.url()});
+    const auto warm = driver::exclusive("warm");
+    some.speak.grant(warm);
+    some.speak.give_back(warm);
+    const auto claim = driver::exclusive("k");
+    act(some, between, claim);
+    BOOST_TEST((some.speak.abandon(claim).status != release_status::failed));
+    BOOST_TEST(!claim->tainted());
+    BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
+}
+
+/// Starts `operation`, lets its request through but not its reply, and cuts.
+template <class Outcome>
+Outcome without_reply(client_side& some, proxy& between, asio::awaitable<Outcome> operation)
+{
+    between.add("mute", "bandwidth", "downstream", hold_back);
+    auto under_way = start(some.io, std::move(operation));
+    some.run_for(100ms);
+    BOOST_TEST(!under_way.done());
+    between.enable(false);
+    auto outcome = under_way.get(some.io);
+    between.remove("mute");
+    between.enable(true);
+    return outcome;
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_reply_to_create_is_settled)
+{
+    lose_reply([](client_side& some, proxy& between, const plain_claim_ptr& claim) {
+        claim->set_sent(lease_clock::now());
+        const auto outcome = without_reply(some, between, some.speak.backend().create(claim));
+        BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
+        claim->taint();
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_create_after_a_lost_reply_finds_its_own_grant)
+{
+    lose_reply([](client_side& some, proxy& between, const plain_claim_ptr& claim) {
+        claim->set_sent(lease_clock::now());
+        const auto outcome = without_reply(some, between, some.speak.backend().create(claim));
+        BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
+        claim->taint();
+        some.speak.grant(claim);
+        // The old connection was killed before this one was used: nothing can arrive late.
+        BOOST_TEST(!claim->tainted());
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_reply_to_release_is_settled)
+{
+    lose_reply([](client_side& some, proxy& between, const plain_claim_ptr& claim) {
+        some.speak.grant(claim);
+        const auto outcome = without_reply(some, between, some.speak.backend().release(claim));
+        BOOST_TEST((outcome.status == release_status::failed));
+        BOOST_TEST(outcome.error->code == errc::outcome_unknown);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_reply_to_extend_does_not_end_the_lock)
+{
+    lose_reply([](client_side& some, proxy& between, const plain_claim_ptr& claim) {
+        some.speak.grant(claim);
+        const auto outcome = without_reply(some, between, some.speak.backend().extend(claim, 60s));
+        BOOST_TEST((outcome.status == extend_status::failed));
+        BOOST_TEST(outcome.error->code == errc::outcome_unknown);
+        BOOST_TEST((some.speak.extend(claim, 60s).status == extend_status::extended));
+    });
+}
+
+/// A create is held up in the link; its connection ends; the bytes stay on their way.
+struct held_up
+{
+    explicit held_up(redis::options settings, const char* password = nullptr) : between(server.port())
+    {
+        if (password)
+            server({"ACL", "SETUSER", "app", "on", (std::string(">") + password), "~*", "&*", "+@all", "-client|kill"});
+        settings.url = between.url();
+        settings.health_interval = 100ms;
+        some.emplace(std::move(settings));
+        const auto warm = driver::exclusive("warm");
+        some->speak.grant(warm);
+        some->speak.give_back(warm);
+        between.hold();
+        const auto outcome = some->speak.create(claim);
+        BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
+        claim->taint();
+    }
+
+    redis_server server;
+    relay between;
+    std::optional<client_side> some;
+    plain_claim_ptr claim = driver::exclusive("k", 60s);
+};
+
+BOOST_AUTO_TEST_CASE(late_bytes_of_a_dead_connection_take_no_lock)
+{
+    held_up f({});
+    BOOST_TEST((f.some->speak.abandon(f.claim).status == release_status::not_held));
+    BOOST_TEST(!f.claim->tainted());
+    f.between.deliver();
+    BOOST_TEST(f.server({"EXISTS", "{colock}:k"}) == "0");
+    const auto next = driver::exclusive("k");
+    f.some->speak.grant(next);
+}
+
+BOOST_AUTO_TEST_CASE(without_the_right_to_kill_nothing_is_promised)
+{
+    held_up f({.user = "app", .password = "pw"}, "pw");
+    const auto outcome = f.some->speak.abandon(f.claim);
+    BOOST_TEST_REQUIRE((outcome.status == release_status::failed));
+    BOOST_TEST(outcome.error->code == errc::outcome_unknown);
+    BOOST_TEST(f.claim->tainted());
+    BOOST_TEST(f.some->told->warned_of("CLIENT KILL"));
+    // And rightly so.
+    f.between.deliver();
+    BOOST_TEST(f.server({"GET", "{colock}:k"}).starts_with(f.claim->token().hex()));
+}
+
+BOOST_AUTO_TEST_CASE(a_black_hole_ends_in_time)
+{
+    redis_server server;
+    proxy between(server.port());
+    client_side some({.url = between.url(), .operation_timeout = 400ms});
+    const auto claim = driver::exclusive("k");
+    some.speak.grant(claim);
+    between.add("hole", "timeout", "upstream", R"({"timeout":0})");
+    const auto begin = std::chrono::steady_clock::now();
+    BOOST_TEST((some.speak.extend(claim, 10s).status == extend_status::failed));
+    BOOST_TEST((some.speak.create(driver::exclusive("other")).status == create_status::failed));
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < 3s));
+    between.remove("hole");
+    const auto reachable = [&] { return some.speak.backend().reconnects() > 0; };
+    auto later = start(some.io, some.speak.backend().is_valid(claim));
+    run_until(some.io, reachable);
+}
+
+BOOST_AUTO_TEST_CASE(a_stopped_server_is_noticed_and_used_again)
+{
+    redis_server server;
+    client_side some({.url = server.url(), .operation_timeout = 500ms, .health_interval = 100ms});
+    const auto claim = driver::exclusive("k", 700ms);
+    some.speak.grant(claim);
+    server.pause();
+    BOOST_TEST((some.speak.extend(claim, 700ms).status == extend_status::failed));
+    some.run_for(800ms);
+    server.resume();
+    const auto other = driver::exclusive("k");
+    auto acquired = start(some.io, some.speak.backend().create(other));
+    auto outcome = acquired.get(some.io);
+    BOOST_TEST((outcome.status == create_status::granted), (outcome.error ? outcome.error->detail : "busy"));
+    BOOST_TEST((some.speak.extend(claim, 10s).status == extend_status::not_held));
+}
+
+BOOST_AUTO_TEST_CASE(a_paused_server_makes_operations_wait)
+{
+    redis_server server;
+    client_side some({.url = server.url()});
+    const auto claim = driver::exclusive("k");
+    some.speak.grant(claim);
+    BOOST_TEST(server({"CLIENT", "PAUSE", "300", "WRITE"}) == "OK");
+    some.speak.give_back(claim);
+}
+
+BOOST_AUTO_TEST_CASE(a_refused_subscription_disturbs_nobody_and_is_polled)
+{
+    redis_server server;
+    server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "resetchannels", "+@all"});
+    client_side some({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 30ms});
+    const auto holder = driver::exclusive("k");
+    some.speak.grant(holder);
+    const auto waiter = driver::exclusive("k");
+    auto waiting = some.speak.start_acquire(waiter);
+    run_until(some.io, [&] { return some.told->warned_of("poll"); });
+    // Replies are still those of their own commands.
+    for (int i = 0; i < 20; ++i) {
+        some.speak.check_held(holder);
+        some.speak.refuse(driver::exclusive("k"));
+    }
+    BOOST_TEST(!waiting.done());
+    some.speak.give_back(holder);
+    BOOST_TEST(waiting.get(some.io) > 0u);
+    BOOST_TEST(std::ranges::count_if(
+                   some.told->warnings, [](const auto& each) { return each.find("poll") != std::string::npos; }) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
+{
+    redis_server server;
+    redis_server elsewhere;
+    client_side some({.url = server.url(), .operation_timeout = 400ms});
+    const auto exclusive = driver::exclusive("k");
+    const auto reader = driver::shared("s");
+    some.speak.grant(exclusive);
+    some.speak.grant(reader);
+    const auto port = std::to_string(elsewhere.port());
+    BOOST_TEST(server({"REPLICAOF", "127.0.0.1", port}) == "OK");
+    // It has the other's data now, which knows of no locks.
+    for (int i = 0; i < 100 && server({"EXISTS", "{colock}:k"}) == "1"; ++i)
+        some.run_for(100ms);
+    BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
+
+    const auto check = [&](const failure_ptr& error) {
+        BOOST_TEST_REQUIRE(error);
+        BOOST_TEST(error->code == errc::unavailable);
+    };
+    check(some.speak.valid(exclusive).error);
+    check(some.speak.extend(exclusive, 10s).error);
+    check(some.speak.release(exclusive).error);
+    check(some.speak.valid(reader).error);
+    check(some.speak.extend(reader, 10s).error);
+    check(some.speak.release(reader).error);
+    check(some.speak.create(driver::exclusive("k")).error);
+    check(some.speak.create(driver::shared("s")).error);
+
+    // Once it is a master again it is used again.
+    BOOST_TEST(server({"REPLICAOF", "NO", "ONE"}) == "OK");
+    auto later = start(some.io, some.speak.backend().is_valid(exclusive));
+    BOOST_TEST(!later.get(some.io).valid);
+}
+
+BOOST_AUTO_TEST_CASE(wrong_credentials_are_denied_at_once)
+{
+    redis_server server({"--requirepass", "right"});
+    const auto begin = std::chrono::steady_clock::now();
+    for (const auto* password : {"", "wrong-and-secret"}) {
+        client_side some({.url = server.url(), .password = password});
+        const auto outcome = some.speak.create(driver::exclusive("k"));
+        BOOST_TEST(code_of(outcome) == errc::access_denied);
+        BOOST_TEST(outcome.error->detail.find("secret") == std::string::npos);
+    }
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < 3s));
+    client_side some({.url = "redis://:right@127.0.0.1:" + std::to_string(server.port()) + "/3"});
+    some.speak.grant(driver::exclusive("k"));
+    BOOST_TEST(server({"AUTH", "right"}) == "OK");
+    BOOST_TEST(server({"SELECT", "3"}) == "OK");
+    BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "1");
+}
+
+BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
+{
+    redis_server server;
+    server({"ACL", "SETUSER", "app", "on", ">pw", "resetkeys", "~{colock}:*", "~{colock}#*", "resetchannels",
+        "&{colock}:*", "-@all", "+ping", "+info", "+select", "+client|kill", "+eval", "+evalsha", "+set", "+get",
+        "+del", "+exists", "+incr", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type", "+time", "+publish",
+        "+subscribe", "+unsubscribe", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem",
+        "+zremrangebyscore", "+zscore"});
+    client_side some({.url = server.url(), .user = "app", .password = "pw"});
+    const auto holder = driver::exclusive("k");
+    const auto waiter = driver::exclusive("k");
+    some.speak.grant(holder);
+    auto waiting = some.speak.start_acquire(waiter);
+    run_until(some.io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
+    some.speak.check_held(holder);
+    BOOST_TEST((some.speak.extend(holder, 10s).status == extend_status::extended));
+    some.speak.give_back(holder);
+    waiting.get(some.io);
+    const auto next = driver::exclusive("k");
+    BOOST_TEST((some.speak.hand_over(waiter, next).created.status == create_status::granted));
+    some.speak.give_back(next);
+
+    const auto reader = driver::shared("s", 2);
+    some.speak.grant(reader);
+    BOOST_TEST((some.speak.extend(reader, 10s).status == extend_status::extended));
+    some.speak.check_held(reader);
+    const auto writer = driver::exclusive("s");
+    some.speak.refuse(writer);
+    some.speak.abandon(writer);
+    BOOST_TEST(some.speak.list().size() == 1u);
+    BOOST_TEST(some.speak.purge().empty());
+    some.speak.give_back(reader);
+    some.speak.grant(driver::exclusive("k"));
+    BOOST_TEST(some.speak.break_key("k").size() == 1u);
+    BOOST_TEST(!some.told->warned_of("not allowed"));
+    BOOST_TEST(!some.told->warned_of("poll"));
+    BOOST_TEST(server({"ACL", "LOG"}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_user_without_scripts_is_denied)
+{
+    redis_server server;
+    server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-@scripting"});
+    client_side some({.url = server.url(), .user = "app", .password = "pw"});
+    BOOST_TEST(code_of(some.speak.create(driver::exclusive("k"))) == errc::access_denied);
+}
+
+BOOST_AUTO_TEST_CASE(a_release_goes_through_where_its_message_may_not)
+{
+    redis_server server;
+    server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "resetchannels", "+@all"});
+    client_side some({.url = server.url(), .user = "app", .password = "pw"});
+    const auto exclusive = driver::exclusive("k");
+    some.speak.grant(exclusive);
+    some.speak.give_back(exclusive);
+    const auto reader = driver::shared("k");
+    some.speak.grant(reader);
+    some.speak.give_back(reader);
+}
+
+BOOST_AUTO_TEST_CASE(without_memory_locks_are_still_extended_and_released)
+{
+    redis_server server;
+    client_side some({.url = server.url()});
+    const auto exclusive = driver::exclusive("k", 10s);
+    const auto reader = driver::shared("s", 0, 10s);
+    some.speak.grant(exclusive);
+    some.speak.grant(reader);
+    BOOST_TEST(server({"CONFIG", "SET", "maxmemory", "1"}) == "OK");
+    for (const auto& claim : {driver::exclusive("free"), driver::shared("free"), driver::exclusive("k"),
+             driver::exclusive("s"), driver::shared("s")})
+    {
+        const auto outcome = some.speak.create(claim);
+        BOOST_TEST(code_of(outcome) == errc::misconfigured_backend);
+        BOOST_TEST(outcome.error->detail.find("OOM") != std::string::npos);
+    }
+    BOOST_TEST(server({"EXISTS", "{colock}:free"}) == "0");
+    BOOST_TEST(server({"ZCARD", "{colock}:s"}) == "1");
+    BOOST_TEST((some.speak.extend(exclusive, 60s).status == extend_status::extended));
+    BOOST_TEST((some.speak.extend(reader, 60s).status == extend_status::extended));
+    BOOST_TEST(std::stoll(server({"PTTL", "{colock}:s"})) > 50'000);
+    some.speak.check_held(exclusive);
+    some.speak.check_held(reader);
+    const auto next = driver::exclusive("k");
+    const auto handed = some.speak.hand_over(exclusive, next);
+    BOOST_TEST((handed.released.status == release_status::released));
+    BOOST_TEST((handed.created.status == create_status::failed));
+    BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
+    some.speak.give_back(reader);
+    BOOST_TEST(server({"EXISTS", "{colock}:s"}) == "0");
+}
+
+BOOST_AUTO_TEST_CASE(an_evicting_server_is_warned_of)
+{
+    redis_server server({"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"});
+    client_side some({.url = server.url()});
+    some.speak.grant(driver::exclusive("k"));
+    BOOST_TEST(some.told->warned_of("allkeys-lru"));
+}
+
+BOOST_AUTO_TEST_CASE(a_unix_socket_will_do)
+{
+    const auto folder = std::filesystem::temp_directory_path() / ("colock-" + std::to_string(free_port()));
+    std::filesystem::create_directory(folder);
+    {
+        redis_server server({"--unixsocket", folder / "s"});
+        client_side some({.url = "redis+unix://" + (folder / "s").string()});
+        some.speak.grant(driver::exclusive("k"));
+        BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "1");
+    }
+    std::filesystem::remove_all(folder);
+}
+
+BOOST_AUTO_TEST_CASE(a_context_may_die_with_everything_under_way)
+{
+    redis_server server;
+    for (const bool stopped : {false, true}) {
+        for (int steps = 0; steps < 60; ++steps) {
+            auto io = std::make_unique<asio::io_context>();
+            const auto backend = redis::make_adapter(io->get_executor(), {.url = server.url()});
+            const driver speak(*io, backend);
+            const auto holder = driver::exclusive((stopped ? "s" : "r") + std::to_string(steps));
+            if (stopped) {
+                speak.grant(holder);
+                server.pause();
+            }
+            auto first = speak.start_acquire(driver::exclusive(holder->key()));
+            auto second = speak.start_acquire(driver::exclusive(holder->key()));
+            auto listed = start(*io, backend->list({}));
+            io->restart();
+            for (int i = 0; i < steps && io->run_one_for(2ms) > 0; ++i) {
+            }
+            io.reset();
+            if (stopped)
+                server.resume();
+            // Inert, and no worse.
+            backend->start_release(holder, [](release_outcome) { BOOST_ERROR("there is nobody to answer"); });
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(redis_sentinel)
+
+BOOST_AUTO_TEST_CASE(the_master_is_found_and_found_anew)
+{
+    redis_server first;
+    redis_server second;
+    second({"REPLICAOF", "127.0.0.1", std::to_string(first.port())});
+    const auto folder = std::filesystem::temp_directory_path() / ("colock-" + std::to_string(free_port()));
+    std::filesystem::create_directory(folder);
+    const auto port = free_port();
+    const auto config = folder / "sentinel.conf";
+    {
+        std::ofstream out(config);
+        out << "port " << port << "\nbind 127.0.0.1\ndir " << folder.string() << "\nsentinel monitor main 127.0.0.1 "
+            << first.port() << " 1\nsentinel down-after-milliseconds main 300\nsentinel failover-timeout main 1000\n";
+    }
+    const char* const program = std::getenv("COLOCK_REDIS_SERVER");
+    child_process sentinel({program ? program : "redis-server", config, "--sentinel"}, folder / "log");
+    {
+        client_side some({.url = "redis+sentinel://127.0.0.1:" + std::to_string(free_port()) +
+                                 ",127.0.0.1:" + std::to_string(port) + "/main",
+            .operation_timeout = 20s});
+        some.speak.grant(driver::exclusive("k"));
+        BOOST_TEST(first({"EXISTS", "{colock}:k"}) == "1");
+        // Only a replica that it knows can be promoted.
+        const auto known = [&] {
+            return redis_shell(port)({"SENTINEL", "REPLICAS", "main"}).find(std::to_string(second.port())) !=
+                   std::string::npos;
+        };
+        for (int i = 0; i < 200 && !known(); ++i)
+            some.run_for(100ms);
+        first.kill();
+        run_until(some.io, [&] { return some.told->suspensions == 1; });
+        auto created = start(some.io, some.speak.backend().create(driver::exclusive("after")));
+        const auto outcome = created.get(some.io);
+        BOOST_TEST((outcome.status == create_status::granted), (outcome.error ? outcome.error->detail : "busy"));
+        BOOST_TEST(second({"EXISTS", "{colock}:after"}) == "1");
+        BOOST_TEST(some.told->warned_of("replicas"));
+    }
+    sentinel.kill();
+    std::filesystem::remove_all(folder);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(redis_tls)
+
+namespace {
+
+/// Certificates of an authority of our own, for 127.0.0.1 and for another name.
+struct certificates
+{
+    certificates() : folder(std::filesystem::temp_directory_path() / ("colock-tls-" + std::to_string(free_port())))
+    {
+        std::filesystem::create_directory(folder);
+        const auto in = "cd " + folder.string() + " && ";
+        const auto make = [&](const std::string& name, const std::string& alternative) {
+            run(in + "openssl req -newkey rsa:2048 -nodes -keyout " + name + ".key -out " + name +
+                ".csr -subj /CN=x && " + "printf 'subjectAltName=" + alternative + "' > " + name +
+                ".ext && openssl x509 -req -in " + name +
+                ".csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile " + name + ".ext -out " + name +
+                ".pem");
+        };
+        run(in + "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ours");
+        run(in + "openssl req -x509 -newkey rsa:2048 -nodes -keyout no.key -out other.pem -days 2 -subj /CN=theirs");
+        make("right", "IP:127.0.0.1");
+        make("named", "DNS:redis.example");
+    }
+    ~certificates() { std::filesystem::remove_all(folder); }
+
+    static void run(const std::string& command)
+    {
+        if (std::system(("(" + command + ") >/dev/null 2>&1").c_str()) != 0)
+            throw std::runtime_error("openssl cannot make certificates");
+    }
+    [[nodiscard]] std::string file(const char* name) const { return folder / name; }
+
+    std::filesystem::path folder;
+};
+
+struct tls_server
+{
+    tls_server(const certificates& from, const std::string& name)
+        : port(free_port()),
+          server({"--tls-port", std::to_string(port), "--tls-cert-file", from.file((name + ".pem").c_str()),
+              "--tls-key-file", from.file((name + ".key").c_str()), "--tls-ca-cert-file", from.file("ca.pem")})
+    {
+    }
+    [[nodiscard]] std::string url() const { return "rediss://127.0.0.1:" + std::to_string(port); }
+
+    std::uint16_t port;
+    redis_server server;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(only_a_trusted_server_with_the_right_name_is_spoken_to)
+{
+    const certificates known;
+    const redis::tls_options ours{.ca_file = known.file("ca.pem"),
+        .certificate_file = known.file("right.pem"),
+        .key_file = known.file("right.key")};
+    {
+        tls_server server(known, "right");
+        {
+            client_side some({.url = server.url(), .tls = ours});
+            const auto holder = driver::exclusive("k");
+            some.speak.grant(holder);
+            auto waiting = some.speak.start_acquire(driver::exclusive("k"));
+            run_until(some.io, [&] { return server.server({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
+            some.speak.give_back(holder);
+            waiting.get(some.io);
+        }
+        const auto fails = [&](redis::tls_options with, errc expected) {
+            client_side some({.url = server.url(), .tls = std::move(with)});
+            BOOST_TEST(code_of(some.speak.create(driver::exclusive("k"))) == expected);
+        };
+        auto other_authority = ours;
+        other_authority.ca_file = known.file("other.pem");
+        fails(other_authority, errc::misconfigured_backend);
+        auto other_name = ours;
+        other_name.server_name = "elsewhere.example";
+        fails(other_name, errc::misconfigured_backend);
+        auto no_file = ours;
+        no_file.ca_file = known.file("absent.pem");
+        fails(no_file, errc::invalid_options);
+    }
+    tls_server server(known, "named");
+    client_side by_address({.url = server.url(), .tls = ours});
+    BOOST_TEST(code_of(by_address.speak.create(driver::exclusive("k"))) == errc::misconfigured_backend);
+    auto by_name = ours;
+    by_name.server_name = "redis.example";
+    client_side some({.url = server.url(), .tls = by_name});
+    some.speak.grant(driver::exclusive("k"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(redis_quorum)
+
+namespace {
+
+struct three
+{
+    explicit three(redis::options settings = {})
+        : speak(io, redis::make_quorum(
+                        io.get_executor(), {servers[0].url(), servers[1].url(), servers[2].url()}, std::move(settings)))
+    {
+    }
+    ~three() { run_coro(io, speak.backend().close(1s)); }
+
+    [[nodiscard]] int holding(const std::string& key)
+    {
+        int count = 0;
+        for (auto& server : servers)
+            count += server({"EXISTS", "{colock}:" + key}) == "1" ? 1 : 0;
+        return count;
+    }
+
+    redis_server servers[3];
+    asio::io_context io;
+    driver speak;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_majority_grants_extends_and_takes_back)
+{
+    three f;
+    const auto claim = driver::exclusive("k", 20s);
+    f.speak.grant(claim);
+    run_until(f.io, [&] { return f.holding("k") == 3; });
+    f.speak.refuse(driver::exclusive("k"));
+    f.speak.check_held(claim);
+    BOOST_TEST((f.speak.extend(claim, 60s).status == extend_status::extended));
+    f.speak.give_back(claim);
+    run_until(f.io, [&] { return f.holding("k") == 0; });
+    BOOST_TEST((f.speak.extend(claim, 60s).status == extend_status::not_held));
+    f.speak.check_not_held(claim);
+}
+
+BOOST_AUTO_TEST_CASE(a_minority_is_taken_back)
+{
+    three f;
+    f.servers[0]({"SET", "{colock}:k", "a"});
+    f.servers[1]({"SET", "{colock}:k", "b"});
+    const auto claim = driver::exclusive("k");
+    f.speak.refuse(claim);
+    run_until(f.io, [&] { return f.servers[2]({"EXISTS", "{colock}:k"}) == "0"; });
+    f.servers[0]({"DEL", "{colock}:k"});
+    f.speak.grant(claim);
+    run_until(f.io, [&] { return f.holding("k") == 3; });
+    f.speak.give_back(claim);
+    run_until(f.io, [&] { return f.holding("k") == 1; });
+}
+
+BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
+{
+    three f({.operation_timeout = 300ms, .health_interval = 100ms});
+    const auto warm = driver::exclusive("warm");
+    f.speak.grant(warm);
+    f.speak.give_back(warm);
+    f.servers[1].pause();
+    const auto begin = std::chrono::steady_clock::now();
+    const auto claim = driver::exclusive("k", 20s);
+    f.speak.grant(claim);
+    BOOST_TEST((f.speak.extend(claim, 20s).status == extend_status::extended));
+    f.speak.give_back(claim);
+    // A majority was all that was waited for.
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < 250ms));
+    f.servers[1].resume();
+    run_until(f.io, [&] { return f.holding("k") == 0; });
+
+    f.servers[0].kill();
+    f.servers[1].kill();
+    const auto late = std::chrono::steady_clock::now();
+    const auto outcome = f.speak.create(claim);
+    BOOST_TEST((outcome.status == create_status::failed));
+    BOOST_TEST((std::chrono::steady_clock::now() - late < 2s));
+    run_until(f.io, [&] { return f.servers[2]({"EXISTS", "{colock}:k"}) == "0"; });
+}
+
+BOOST_AUTO_TEST_CASE(what_a_quorum_cannot_do_is_said)
+{
+    three f;
+    const auto able = f.speak.backend().capabilities();
+    BOOST_TEST((!able.shared && !able.semaphore && !able.fence && !able.list));
+    asio::io_context io;
+    const auto make = [&](const std::vector<std::string>& urls) { return redis::make_quorum(io.get_executor(), urls); };
+    BOOST_CHECK_THROW(make({"redis://a", "redis://b"}), validation_error);
+    BOOST_CHECK_THROW(make({"redis://a", "redis://b", "redis://c", "redis://d"}), validation_error);
+    BOOST_CHECK_THROW(make({"redis://a", "redis://b", "redis://a"}), validation_error);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
