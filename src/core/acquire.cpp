@@ -48,33 +48,33 @@ asio::awaitable<lock> core::acquire_under(std::shared_ptr<core> self, record_ptr
     self->throw_refused(*wanted);
     const auto now = lease_clock::now();
     wanted->started = now;
-    if (const step at_once = self->grant_at_once(wanted, now); at_once != step::again) {
-        lock granted = record::make_lock(std::move(wanted), std::move(self));
-        if (at_once == step::yield)
-            co_await asio::post(asio::deferred);
-        co_return granted;
-    }
+    step next = self->grant_at_once(wanted, now);
+    if (next == step::granted)
+        co_return record::make_lock(std::move(wanted), std::move(self));
     departure leaving(*self, wanted);
     retry_schedule own(wanted->own_policy ? *wanted->own_policy : self->options_.retry, now);
     retry_schedule& schedule = shared ? *shared : own;
     parked place;
     for (;;) {
         std::uint32_t seen = 0;
-        switch (self->next_step(wanted, schedule, seen)) {
+        if (next == step::again)
+            next = self->next_step(wanted, schedule, seen);
+        switch (next) {
         case step::granted:
             leaving.dismiss();
             co_return record::make_lock(std::move(wanted), std::move(self));
         case step::again:
             break;
         case step::yield:
-            co_await asio::post(asio::deferred);
-            break;
+            seen = waitable::outdated;
+            [[fallthrough]];
         case step::park:
             // A cancellation that came between two awaits is only recorded; one that is not thrown by itself has to be
             // looked for.
             if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
                 throw boost::system::system_error(asio::error::operation_aborted);
             co_await self->park(*wanted, place, seen);
+            next = step::again;
             break;
         }
     }
@@ -83,8 +83,7 @@ asio::awaitable<lock> core::acquire_under(std::shared_ptr<core> self, record_ptr
 /// The uncontended acquire of a backend that answers at once: nothing is queued, parked or collected for later.
 core::step core::grant_at_once(const record_ptr& wanted, time_point now)
 {
-    if (!can_.immediate || options_.observer || may_be_queued(wanted->key_hash()) ||
-        closed_to_new_.load(std::memory_order_relaxed))
+    if (!can_.immediate || options_.observer || is_queued(*wanted) || closed_to_new_.load(std::memory_order_relaxed))
         return step::again;
     wanted->attempted = true;
     wanted->set_sent(now);
@@ -128,18 +127,18 @@ void core::judge(const record_ptr& wanted, retry_schedule& schedule, create_outc
     record& subject = *wanted;
     const auto now = lease_clock::now();
     bool counts = subject.counted;
-    subject.last_error.reset();
+    subject.outcome.error.reset();
     subject.holder_expires = time_point::max();
     subject.fresh_turn = false;
     switch (outcome.status) {
     case create_status::granted:
-        subject.last_error = make_failure(errc::unavailable,
+        subject.outcome.error = make_failure(errc::unavailable,
             "the grant arrived when too little of its ttl was left; use a longer ttl, or a faster link");
         take_back_late_grant(wanted, now);
         counts = true;
         break;
     case create_status::busy:
-        subject.holder = std::move(outcome.holder);
+        subject.outcome.holder = std::move(outcome.holder);
         if (outcome.retry_after > lease_clock::duration::zero())
             subject.holder_expires = saturating_add(now, outcome.retry_after);
         break;
@@ -150,7 +149,7 @@ void core::judge(const record_ptr& wanted, retry_schedule& schedule, create_outc
             context.detail = outcome.error->detail;
             throw create_error(outcome.error->code, std::move(context));
         }
-        subject.last_error = std::move(outcome.error);
+        subject.outcome.error = std::move(outcome.error);
         counts = true;
         break;
     }
@@ -178,12 +177,12 @@ void core::give_up(record& wanted, const retry_schedule& schedule)
 {
     auto context = context_of(wanted);
     context.attempts = std::max<std::size_t>(context.attempts, schedule.attempts());
-    if (!wanted.last_error && !wanted.holder.empty())
-        context.detail = "held by " + wanted.holder;
-    if (wanted.last_error) {
-        context.cause = wanted.last_error->cause;
-        context.detail = wanted.last_error->detail;
-        throw create_error(wanted.last_error->code, std::move(context));
+    if (!wanted.outcome.error && !wanted.outcome.holder.empty())
+        context.detail = "held by " + wanted.outcome.holder;
+    if (wanted.outcome.error) {
+        context.cause = wanted.outcome.error->cause;
+        context.detail = wanted.outcome.error->detail;
+        throw create_error(wanted.outcome.error->code, std::move(context));
     }
     throw retry_error(errc::retry_exhausted, std::move(context));
 }
@@ -213,6 +212,7 @@ core::step core::wait_or_attempt(const record_ptr& wanted, retry_schedule& sched
     if (!subject.queue && !subject.outcome_ready)
         enqueue(subject, subject.attempted, todo);
     seen = subject.version;
+    subject.open_to_hand_over = false;
 
     const auto unlocked = [&](auto act) {
         guard.unlock();
@@ -260,6 +260,7 @@ core::step core::wait_or_attempt(const record_ptr& wanted, retry_schedule& sched
         until = std::min(until, schedule.next_at());
     this->schedule(subject, until);
     subject.fresh_turn = true;
+    subject.open_to_hand_over = subject.is_head;
     const bool listens = subject.is_head && can_.events && !subject.waiting_on_adapter;
     if (listens) {
         subject.waiting_on_adapter = true;
@@ -381,11 +382,8 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
         co_return granted;
     }
     departure leaving(*self, wanted);
-    if (self->may_be_queued(wanted->key_hash())) {
-        const std::lock_guard guard(self->mutex_);
-        if (self->find_queue(*wanted))
-            co_return std::nullopt;
-    }
+    if (self->is_queued(*wanted))
+        co_return std::nullopt;
     if (!wanted->attempted)
         self->start_attempt(wanted, now, true);
     parked place;

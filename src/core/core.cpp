@@ -78,7 +78,7 @@ core::record_ptr core::prepare(const std::shared_ptr<core>& self, std::string&& 
     made->refused = std::move(refused);
     if (options.retry)
         made->own_policy = std::make_unique<const retry_policy>(std::move(*options.retry));
-    made->max_hold = max_hold;
+    made->max_hold = max_hold.value_or(0ms);
     made->renews = options.renewal.value_or(by_default) == renewal::automatic && ttl > 0ms;
     return made;
 }

@@ -36,9 +36,7 @@ struct key_queue
 {
     std::string key;
     std::size_t hash = 0;
-    boost::intrusive::list<record,
-        boost::intrusive::base_hook<boost::intrusive::list_base_hook<boost::intrusive::tag<queue_tag>>>>
-        members;
+    boost::intrusive::list<record> members;
     std::size_t heads = 0;
     /// Hand-overs from one local holder to the next since others had their turn.
     unsigned handed_over = 0;
@@ -120,16 +118,18 @@ public:
 
     /// Suspends until `source` changes; not at all if it has since `seen`. The caller's frame keeps source, place and
     /// core.
-    [[nodiscard]] auto park(waitable& source, parked& place, std::uint32_t seen)
+    template <class CompletionToken = asio::deferred_t>
+    [[nodiscard]] auto park(
+        waitable& source, parked& place, std::uint32_t seen, const CompletionToken& completion_token = {})
     {
-        return asio::async_initiate<const asio::deferred_t, void(error_code)>(
+        return asio::async_initiate<const CompletionToken, void(error_code)>(
             [](auto handler, core* self, waitable* where, parked* slot, std::uint32_t version) {
                 slot->source = where;
                 slot->executor = asio::get_associated_executor(handler);
                 slot->handler = std::move(handler);
                 self->suspend(*slot, version);
             },
-            asio::deferred, this, &source, &place, seen);
+            completion_token, this, &source, &place, seen);
     }
 
 private:
@@ -139,8 +139,7 @@ private:
     struct drain : waitable
     {
     };
-    using registry = boost::intrusive::list<record,
-        boost::intrusive::base_hook<boost::intrusive::list_base_hook<boost::intrusive::tag<registry_tag>>>>;
+    using registry = boost::intrusive::list<record>;
     using heap = boost::intrusive::multiset<waitable,
         boost::intrusive::base_hook<boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>>>>;
 
@@ -179,6 +178,8 @@ private:
     {
         return queued_[hash % queued_.size()].load(std::memory_order_acquire) != 0;
     }
+    /// Not under the mutex.
+    [[nodiscard]] bool is_queued(const record& wanted);
     [[nodiscard]] key_queue* find_queue(const record& wanted);
     void enqueue(record& wanted, bool as_head, work& todo);
     void leave_queue(record& wanted, work& todo);
@@ -252,7 +253,7 @@ private:
     std::atomic<bool> dead_{false};
     boost::unordered_flat_map<std::string_view, std::unique_ptr<key_queue>> queues_;
     /// How many queues there are per hash, so that an uncontended acquire needs neither the mutex nor a look-up.
-    std::array<std::atomic<std::uint32_t>, 256> queued_{};
+    std::array<std::atomic<std::uint32_t>, 1024> queued_{};
     registry held_;
     /// Each member is kept alive by a reference of its own.
     registry ending_;

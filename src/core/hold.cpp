@@ -53,7 +53,7 @@ bool core::release_at_once(const record_ptr& held)
         const std::lock_guard guard(mutex_);
         if (!can_.immediate || subject.where() != phase::held || subject.under_way != operation::none ||
             subject.tainted() || !subject.waiters.empty() || subject.due != time_point::max() || options_.observer ||
-            may_be_queued(subject.key_hash()) || closed_to_new_.load(std::memory_order_relaxed))
+            find_queue(subject) || closed_to_new_.load(std::memory_order_relaxed))
             return false;
         held_.erase(held_.iterator_to(subject));
         subject.end_reason = lost_reason::released;

@@ -1,6 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/work.hpp"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/this_coro.hpp>
+
 #include <algorithm>
 
 namespace colock::detail {
@@ -40,8 +43,8 @@ void core::hold(record& wanted, std::uint64_t fence)
     const time_point sent = wanted.sent();
     wanted.fence = fence;
     wanted.granted = true;
-    if (wanted.max_hold)
-        wanted.hold_until = saturating_add(sent, *wanted.max_hold);
+    if (wanted.max_hold > milliseconds::zero())
+        wanted.hold_until = saturating_add(sent, wanted.max_hold);
     wanted.lease().set_ttl_bound(capped_deadline(wanted, wanted.ttl()));
     wanted.move_to(phase::held);
     held_.push_back(wanted);
@@ -232,8 +235,10 @@ std::optional<lost_reason> core::body_ends(record& held)
 
 asio::awaitable<void> core::supervise(std::shared_ptr<core> self, record_ptr held)
 {
+    // Cancelled as soon as the body ends, which is the rule: exceptions for that would cost more than all else.
+    co_await asio::this_coro::throw_if_cancelled(false);
     parked place;
-    for (;;) {
+    while ((co_await asio::this_coro::cancellation_state).cancelled() == asio::cancellation_type::none) {
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex_);
@@ -241,7 +246,7 @@ asio::awaitable<void> core::supervise(std::shared_ptr<core> self, record_ptr hel
                 co_return;
             seen = held->version;
         }
-        co_await self->park(*held, place, seen);
+        co_await self->park(*held, place, seen, asio::as_tuple(asio::deferred));
     }
 }
 

@@ -72,6 +72,9 @@ class waitable : public boost::intrusive::set_base_hook<boost::intrusive::tag<ti
 public:
     using time_point = lease_clock::time_point;
 
+    /// A version that never is: who parks with it is resumed at once, by a post.
+    static constexpr std::uint32_t outdated = 0xffffffff;
+
     boost::intrusive::list<parked, boost::intrusive::base_hook<boost::intrusive::list_base_hook<auto_unlink>>,
         boost::intrusive::constant_time_size<false>>
         waiters;
@@ -81,7 +84,7 @@ public:
 
     void notify(wake_list& wakes)
     {
-        ++version;
+        version = (version + 1) & 0x7fffffff;
         while (!waiters.empty())
             wakes.add(waiters.front());
     }

@@ -24,6 +24,14 @@ key_queue* core::find_queue(const record& wanted)
     return found == queues_.end() ? nullptr : found->second.get();
 }
 
+bool core::is_queued(const record& wanted)
+{
+    if (!may_be_queued(wanted.key_hash()))
+        return false;
+    const std::lock_guard guard(mutex_);
+    return find_queue(wanted) != nullptr;
+}
+
 void core::enqueue(record& wanted, bool as_head, work& todo)
 {
     key_queue* queue = find_queue(wanted);
@@ -88,8 +96,7 @@ core::record_ptr core::next_for_hand_over(record& held)
     if (!queue || queue->heads != 1)
         return {};
     record& next = queue->members.front();
-    // Its coroutine may be about to act on its own: then it finds the operation under way, and waits for that.
-    if (!next.is_head || is_shared(next) || next.under_way != operation::none || next.outcome_ready || next.tainted())
+    if (!next.open_to_hand_over || is_shared(next) || next.under_way != operation::none || next.tainted())
         return {};
     if (!can_.fifo && queue->handed_over++ >= hand_overs_in_a_row) {
         queue->handed_over = 0;

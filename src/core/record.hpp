@@ -45,19 +45,15 @@ enum class operation : unsigned char
     query,
 };
 
-struct registry_tag;
-struct queue_tag;
-
 /// One acquisition, from the call to the end of its clean-up: the claim that the adapter sees, and what the core knows
 /// about it. Shared by the handle, the operation that is under way and the core's lists; a frame that dies leaves it
 /// behind, and the core brings it to its end.
 ///
+/// It stands in one list of the core at a time: its key's queue, the held, or the ending.
+///
 /// Thread safety: all that has no other note is guarded by the core's mutex; the retry fields belong to the coroutine
 /// that acquires.
-class record final : public claim,
-                     public waitable,
-                     public boost::intrusive::list_base_hook<boost::intrusive::tag<registry_tag>>,
-                     public boost::intrusive::list_base_hook<boost::intrusive::tag<queue_tag>>
+class record final : public claim, public waitable, public boost::intrusive::list_base_hook<>
 {
 public:
     using ptr = boost::intrusive_ptr<record>;
@@ -91,12 +87,50 @@ public:
     /// For calls from the adapter, which may come at any time.
     const std::weak_ptr<detail::core> weak_core;
 
+    // Sizes are in order within each group: ten thousand waiters have ten thousand of these.
+
     // The acquire.
     /// Bad input, thrown when the verb is awaited.
     std::unique_ptr<const failure> refused;
     std::unique_ptr<const retry_policy> own_policy;
     /// Set while it stands in its key's local queue.
     key_queue* queue = nullptr;
+    /// The answer to the last attempt; once judged, what is left of it for messages: the holder and the error.
+    create_outcome outcome;
+    time_point started{};
+    /// When the grant that stands in the way expires; an expiry wakes nobody.
+    time_point holder_expires = time_point::max();
+    /// The head's wait at the adapter; a late completion of an earlier one carries another number.
+    std::uint32_t wait_number = 0;
+    std::uint32_t attempts_made = 0;
+
+    // The lease.
+    std::uint64_t fence = 0;
+    /// 0: none.
+    std::chrono::milliseconds max_hold{0};
+    time_point hold_until = time_point::max();
+    time_point renew_at = time_point::max();
+    /// When coroutines that wait for the operation under way give up on it, and when the timer is to tell them.
+    time_point answer_deadline = time_point::max();
+    time_point answer_by = time_point::max();
+    std::chrono::milliseconds extend_ttl{0};
+    /// Where the caller of an extend finds its outcome; null for a renewal.
+    std::shared_ptr<std::optional<extend_outcome>> extend_result;
+
+    // The way back.
+    release_outcome answer;
+    time_point retry_at = time_point::max();
+    /// After this, a ttl has passed over everything that may have been sent.
+    time_point unproven_after = time_point::max();
+    std::chrono::duration<std::uint32_t, std::milli> backoff{0};
+
+    /// Coroutines that wait for the loss; without any, and without renewal, no timer is armed.
+    std::uint32_t listeners = 0;
+    std::optional<lost_reason> end_reason;
+    lost_reason stop_reason = lost_reason::expired;
+    operation under_way = operation::none;
+
+    // Of the acquire.
     bool is_head = false;
     /// At least one create was started.
     bool attempted = false;
@@ -108,52 +142,24 @@ public:
     /// It has been suspended since its last attempt.
     bool fresh_turn = true;
     bool outcome_ready = false;
+    /// Its coroutine is suspended as a head that waits, so that a local holder may hand over to it.
+    bool open_to_hand_over = false;
     bool event = false;
     bool waiting_on_adapter = false;
-    /// The head's wait at the adapter; a late completion of an earlier one carries another number.
-    std::uint32_t wait_number = 0;
-    std::uint32_t attempts_made = 0;
-    time_point started{};
-    operation under_way = operation::none;
-    create_outcome outcome;
-    /// When the grant that stands in the way expires; an expiry wakes nobody.
-    time_point holder_expires = time_point::max();
-    /// Who stood in the way at the last attempt, for messages.
-    std::string holder;
-    failure_ptr last_error;
 
-    // The lease.
-    std::uint64_t fence = 0;
+    // Of the lease.
     bool granted = false;
     bool renews = false;
     bool body_runs = false;
     /// The body of a with_lock is to stop: its lease is about to end, or the locker shuts down.
     bool stop_signalled = false;
-    lost_reason stop_reason = lost_reason::expired;
     /// A release was told of the loss already.
     bool loss_reported = false;
-    /// Coroutines that wait for the loss; without any, and without renewal, no timer is armed.
-    unsigned listeners = 0;
-    std::optional<lost_reason> end_reason;
-    std::optional<std::chrono::milliseconds> max_hold;
-    time_point hold_until = time_point::max();
-    time_point renew_at = time_point::max();
-    /// When coroutines that wait for the operation under way give up on it, and when the timer is to tell them.
-    time_point answer_deadline = time_point::max();
-    time_point answer_by = time_point::max();
-    std::chrono::milliseconds extend_ttl{0};
-    /// Where the caller of an extend finds its outcome; null for a renewal.
-    std::shared_ptr<std::optional<extend_outcome>> extend_result;
 
-    // The way back.
+    // Of the way back.
     /// Ended in the background: its caller had left, or its lease was lost.
     bool settles = false;
     bool answered = false;
-    release_outcome answer;
-    std::chrono::milliseconds backoff{0};
-    time_point retry_at = time_point::max();
-    /// After this, a ttl has passed over everything that may have been sent.
-    time_point unproven_after = time_point::max();
 
 private:
     std::atomic<phase> phase_{phase::acquiring};

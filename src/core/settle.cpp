@@ -7,6 +7,13 @@ namespace colock::detail {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+constexpr decltype(record::backoff) backoff_first{50};
+constexpr decltype(record::backoff) backoff_cap{2000};
+
+} // namespace
+
 void core::enter_ending(record& ending)
 {
     intrusive_ptr_add_ref(&ending);
@@ -27,6 +34,7 @@ void core::give_back(record& ending, work& todo)
     ending.set_sent(now);
     if (next) {
         next->under_way = operation::create;
+        next->open_to_hand_over = false;
         next->counted = false;
         next->attempted = true;
         next->event = false;
@@ -79,7 +87,7 @@ void core::retry_later(record& ending, work& todo)
     // Whoever waited for the first answer may leave now; the clean-up keeps the core.
     if (!self_)
         self_ = shared_from_this();
-    ending.backoff = std::clamp<std::chrono::milliseconds>(ending.backoff * 2, 50ms, 2000ms);
+    ending.backoff = std::clamp<decltype(ending.backoff)>(ending.backoff * 2U, backoff_first, backoff_cap);
     ending.retry_at = std::min(saturating_add(now, ending.backoff), ending.unproven_after);
     schedule(ending, std::min(ending.retry_at, ending.answer_by));
     ending.notify(todo.wakes);

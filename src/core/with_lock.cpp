@@ -52,10 +52,11 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
     // Body and supervisor take turns on one strand: a cancellation is emitted where its receiver runs.
     const asio::any_io_executor strand = asio::make_strand(co_await asio::this_coro::executor);
     self->body_begins(*wanted);
-    auto [order, failure, unused] =
-        co_await asio::experimental::make_parallel_group(asio::co_spawn(strand, run_body(body, held), asio::deferred),
-            asio::co_spawn(strand, core::supervise(self, wanted), asio::deferred))
-            .async_wait(asio::experimental::wait_for_one(), asio::deferred);
+    // The supervisor first: one that is cancelled before it has begun costs an exception.
+    auto [order, unused, failure] = co_await asio::experimental::make_parallel_group(
+        asio::co_spawn(strand, core::supervise(self, wanted), asio::deferred),
+        asio::co_spawn(strand, run_body(body, held), asio::deferred))
+                                        .async_wait(asio::experimental::wait_for_one(), asio::deferred);
     const auto lost = self->body_ends(*wanted);
 
     // What the body has done stands, even if the caller was cancelled meanwhile: the release is not.
