@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Keeps the code in README.md and docs/ the same as in the files that it was cut from, which tests compile and run.
+#
+#   scripts/snippets.sh [check|update]     (check, if nothing is named)
+#
+# A line <!-- snippet: FILE NAME --> stands before a code block that is the part of FILE between its lines "//[ NAME"
+# and "//]". Every block of C++ has to have one.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+fail() {
+    printf 'snippets: error: %s\n' "$*" >&2
+    exit 1
+}
+
+mode=${1:-check}
+case $mode in check | update) ;; *) fail "unknown mode '$mode'; known: check, update" ;; esac
+
+# Prints a page with its blocks replaced by what they were cut from.
+renewed() {
+    awk -v page="$1" '
+        function stop(what) { print "snippets: error: " page ":" NR ": " what >"/dev/stderr"; failed = 1; exit 1 }
+        function paste(file, name,    line, inside, lines, depth) {
+            while ((getline line <file) > 0) {
+                if (line ~ "^ *//\\[ " name "$") { inside = 1; match(line, /^ */); depth = RLENGTH; continue }
+                if (inside && line ~ /^ *\/\/\]$/) { inside = 2; break }
+                if (inside == 1) { print substr(line, 1, depth) ~ /^ *$/ ? substr(line, depth + 1) : line; ++lines }
+            }
+            close(file)
+            if (inside != 2 || !lines) stop("no snippet " name " in " file)
+        }
+        /^<!-- snippet: / { file = $3; name = $4; print; pending = 1; next }
+        /^```cpp$/ {
+            if (!pending) stop("a block of C++ that is cut from no file")
+            print; paste(file, name); pending = 0; skipping = 1; next
+        }
+        /^```$/ && skipping { skipping = 0 }
+        skipping { next }
+        pending { stop("no block of C++ after the name of its snippet") }
+        { print }
+        END { if (!failed && (pending || skipping)) stop("the page ends inside a snippet") }
+    ' "$1"
+}
+
+new=$(mktemp)
+trap 'rm -f "$new"' EXIT
+status=0
+for page in README.md docs/*.md; do
+    [ -f "$page" ] || continue
+    renewed "$page" >"$new" || exit 1
+    if cmp -s "$page" "$new"; then
+        continue
+    elif [ "$mode" = update ]; then
+        cat "$new" >"$page"
+        echo "snippets: updated $page"
+    else
+        diff -u "$page" "$new" >&2 || true
+        echo "snippets: $page differs from its sources; scripts/snippets.sh update brings it up to date" >&2
+        status=1
+    fi
+done
+exit $status
