@@ -1,7 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/retry.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace colock {
 
@@ -121,8 +123,9 @@ std::optional<lease_clock::duration> retry_policy::delay_after(const retry_attem
         return (*function_)(attempt).delay();
     // Computed as doubles, which saturate instead of overflowing; the rounding is far below the jitter.
     const double number = static_cast<double>(attempt.number);
-    const double delay =
-        static_cast<double>(first_.count()) * std::pow(factor_, number) + static_cast<double>(step_.count()) * number;
+    // Not infinite: times a first delay of zero, that would be no number.
+    const double growth = std::min(std::pow(factor_, number), std::numeric_limits<double>::max());
+    const double delay = static_cast<double>(first_.count()) * growth + static_cast<double>(step_.count()) * number;
     return delay >= static_cast<double>(cap_.count()) ? cap_
                                                       : lease_clock::duration(static_cast<lease_clock::rep>(delay));
 }
