@@ -50,6 +50,8 @@ void core::give_back(record& ending, work& todo)
 void core::on_handed_over(const record_ptr& ending, const record_ptr& next, hand_over_outcome outcome)
 {
     const auto pin = can_.immediate ? nullptr : weak_from_this().lock();
+    if (outcome.released.status == release_status::failed && outcome.released.error->code == errc::outcome_unknown)
+        ending->taint();
     on_created(next, std::move(outcome.created));
     on_given_back(ending, std::move(outcome.released));
 }
