@@ -57,6 +57,8 @@ bool core::release_at_once(const record_ptr& held)
             return false;
         held_.erase(held_.iterator_to(subject));
         subject.end_reason = lost_reason::released;
+        // Somebody may have looked, and be about to park.
+        subject.touch();
         subject.move_to(phase::ending);
         ++stats_.releases;
     }

@@ -82,9 +82,10 @@ public:
     /// When the timer heap tells it; max: not in the heap.
     time_point due = time_point::max();
 
+    void touch() noexcept { version = (version + 1) & 0x7fffffff; }
     void notify(wake_list& wakes)
     {
-        version = (version + 1) & 0x7fffffff;
+        touch();
         while (!waiters.empty())
             wakes.add(waiters.front());
     }
