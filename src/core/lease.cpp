@@ -116,7 +116,7 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
             return;
         if (subject.where() == phase::ending) {
             give_back(subject, todo);
-        } else if (outcome.status == extend_status::extended) {
+        } else if (outcome.status == extend_status::extended && lease_clock::now() < subject.lease().valid_until()) {
             subject.lease().set_ttl_bound(capped_deadline(subject, subject.extend_ttl));
             if (result)
                 subject.set_ttl(subject.extend_ttl);
@@ -129,7 +129,8 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
                     .subject = held,
                     .span = subject.lease().valid_until() - lease_clock::now()});
             }
-        } else if (outcome.status == extend_status::not_held) {
+        } else if (outcome.status != extend_status::failed) {
+            // An answer that came after the deadline cannot bring back what was not held for a while.
             const bool expired = lease_clock::now() >= subject.lease().valid_until();
             begin_end(subject, expired ? lost_reason::expired : lost_reason::taken, todo);
         } else if (subject.renews) {
