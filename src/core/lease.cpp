@@ -2,6 +2,7 @@
 #include "core/work.hpp"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
@@ -238,6 +239,8 @@ asio::awaitable<void> core::supervise(std::shared_ptr<core> self, record_ptr hel
 {
     // Cancelled as soon as the body ends, which is the rule: exceptions for that would cost more than all else.
     co_await asio::this_coro::throw_if_cancelled(false);
+    // The group that it runs in emits one cancellation only: whatever its type, it must not be missed.
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
     parked place;
     while ((co_await asio::this_coro::cancellation_state).cancelled() == asio::cancellation_type::none) {
         std::uint32_t seen = 0;
