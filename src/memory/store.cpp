@@ -439,6 +439,16 @@ std::vector<lock_status> store::purge(std::size_t limit)
     return removed;
 }
 
+std::size_t store::known_keys()
+{
+    std::size_t keys = 0;
+    for (auto& home : shards_) {
+        const std::lock_guard guard(home.mutex);
+        keys += home.entries.size();
+    }
+    return keys;
+}
+
 void store::clear() noexcept
 {
     for (auto& home : shards_) {

@@ -71,6 +71,9 @@ public:
     [[nodiscard]] std::vector<lock_status> list(const filter& which);
     [[nodiscard]] std::vector<lock_status> purge(std::size_t limit);
 
+    /// How many keys it knows anything of.
+    [[nodiscard]] std::size_t known_keys();
+
     /// Forgets all holders and waiters: the end of the reference cycles that run through claims.
     void clear() noexcept;
     /// Drops the completions of waits, which must not outlive their context; the locks stay.
@@ -86,7 +89,6 @@ private:
         /// Of all its keys, so that a key's fences go on where they were when the key comes back.
         std::uint64_t last_fence = 0;
     };
-    class sweeper;
 
     [[nodiscard]] shard& shard_of(std::size_t hash) noexcept;
 

@@ -119,6 +119,7 @@ public:
         free_chain(spare_);
     }
 
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] std::size_t bucket_count() const noexcept { return buckets_.size(); }
     /// The first entry of a bucket; the others follow `next`.
     [[nodiscard]] entry* bucket(std::size_t index) const noexcept { return buckets_[index]; }

@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "memory/store.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
 #include "support/virtual_clock.hpp"
@@ -528,6 +529,73 @@ BOOST_AUTO_TEST_CASE(purge_returns_what_it_removed_up_to_its_limit)
     BOOST_TEST(on.purge().empty());
     on.check_held(live);
     on.give_back(live);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_FIXTURE_TEST_SUITE(memory_store, virtual_clock)
+
+BOOST_AUTO_TEST_CASE(nothing_is_kept_of_a_key_that_nobody_holds)
+{
+    const auto locks = std::make_shared<memory::store>(memory::options{});
+    const auto create = [&](const claim_ptr& claim) {
+        claim->set_sent(lease_clock::now());
+        return locks->create(claim).status;
+    };
+    const auto give_back = [&](claim& claim) {
+        claim.set_sent(lease_clock::now());
+        return locks->give_back(claim);
+    };
+    const auto holder = driver::exclusive("k", ttl), next = driver::exclusive("k");
+    auto last = driver::exclusive("k");
+
+    BOOST_TEST(create(holder) == create_status::granted);
+    BOOST_TEST(locks->known_keys() == 1U);
+    BOOST_TEST(give_back(*holder) == release_status::released);
+    BOOST_TEST(locks->known_keys() == 0U);
+    BOOST_TEST(give_back(*holder) == release_status::not_held);
+    BOOST_TEST(locks->known_keys() == 0U);
+
+    create(holder);
+    BOOST_TEST(create(next) == create_status::busy);
+    BOOST_TEST(create(last) == create_status::busy);
+    give_back(*holder);
+    give_back(*next);
+    BOOST_TEST(locks->known_keys() == 1U);
+    last.reset();
+    BOOST_TEST(locks->known_keys() == 0U);
+
+    create(holder);
+    BOOST_TEST(locks->break_key("k").size() == 1U);
+    BOOST_TEST(locks->known_keys() == 0U);
+    create(holder);
+    skip(2 * ttl);
+    BOOST_TEST(locks->purge(0).size() == 1U);
+    BOOST_TEST(locks->known_keys() == 0U);
+    create(holder);
+    skip(2 * ttl);
+    holder->set_sent(lease_clock::now());
+    BOOST_TEST((locks->extend(*holder, ttl) == extend_status::not_held));
+    BOOST_TEST(locks->known_keys() == 0U);
+    create(holder);
+    skip(10min);
+    give_back(*driver::exclusive("other"));
+    BOOST_TEST(locks->known_keys() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(many_keys_come_and_go)
+{
+    const auto locks = std::make_shared<memory::store>(memory::options{});
+    std::vector<claim_ptr> claims;
+    for (int i = 0; i < 20'000; ++i)
+        claims.push_back(driver::exclusive("key:" + std::to_string(i)));
+    for (const auto& claim : claims)
+        BOOST_REQUIRE(locks->create(claim).status == create_status::granted);
+    BOOST_TEST(locks->known_keys() == claims.size());
+    BOOST_TEST(locks->list({}).size() == claims.size());
+    for (const auto& claim : claims)
+        BOOST_REQUIRE(locks->give_back(*claim) == release_status::released);
+    BOOST_TEST(locks->known_keys() == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
