@@ -13,13 +13,26 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <thread>
+
+namespace {
+
+void write(const std::string& file, const std::string& text)
+{
+    if (!file.empty() && !(std::ofstream(file) << text))
+        throw std::runtime_error("cannot write " + file);
+}
+
+} // namespace
 
 int main(int count, char** words)
 try {
     bench::options settings;
     std::string file;
+    std::string page;
+    std::string picture;
     bool check = false;
     bool check_counts = false;
     const auto early =
@@ -31,6 +44,8 @@ try {
             .value("part", settings.part, "NAME",
                 "only uncontended, verbs, allocations, waiters, hand-off or load; default: all")
             .value("json", file, "FILE", "also write the numbers there")
+            .value("markdown", page, "FILE", "also write them as tables")
+            .value("svg", picture, "FILE", "also draw the uncontended ratios")
             .flag("check", check, "exit with 1 if a limit is missed")
             .flag("check-counts", check_counts, "the same, for numbers that do not depend on the machine's mood")
             .parse(count, words);
@@ -49,10 +64,15 @@ try {
     bench::run_memory(settings, found);
 
     found.print(std::cout);
-    if (!file.empty() && !(std::ofstream(file) << found.json() << '\n')) {
-        std::cerr << "error: cannot write " << file << '\n';
-        return 2;
-    }
+    write(file, found.json() + '\n');
+    write(page, found.markdown());
+    bench::chart ratios{.title = "Memory: uncontended acquire+release, multiples of the floor; the line is the limit",
+        .bars = found.rows("Uncontended", "x"),
+        .unit = "x",
+        .limit = 3.5};
+    for (auto& [name, ratio] : ratios.bars)
+        name.resize(name.rfind(", ratio"));
+    write(picture, ratios.svg());
     const bool missed = found.missed(bench::kind::counted) || (check && found.missed(bench::kind::timed));
     return (check || check_counts) && missed ? 1 : 0;
 } catch (const std::exception& failure) {

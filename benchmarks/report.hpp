@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,19 @@ struct section
     std::vector<measurement> rows;
 };
 
+/// A horizontal bar chart, for the pages of docs/.
+struct chart
+{
+    std::string title;
+    /// Name and length of each bar.
+    std::vector<std::pair<std::string, double>> bars;
+    std::string unit;
+    /// Where a line is drawn, if anywhere.
+    std::optional<double> limit{};
+
+    [[nodiscard]] std::string svg() const;
+};
+
 /// What a run found: printed as a table, written as JSON.
 class report
 {
@@ -48,8 +62,12 @@ public:
 
     void print(std::ostream& out) const;
     [[nodiscard]] std::string json() const;
+    [[nodiscard]] std::string markdown() const;
     /// Whether a limit of a row of that kind was missed.
     [[nodiscard]] bool missed(kind how) const;
+    /// The rows of a unit in sections whose name begins so.
+    [[nodiscard]] std::vector<std::pair<std::string, double>> rows(
+        std::string_view section_prefix, std::string_view unit) const;
 
 private:
     std::vector<std::pair<std::string, std::string>> facts_;
