@@ -47,6 +47,18 @@ std::string_view info_field(std::string_view info, std::string_view name)
     return {};
 }
 
+bool too_old(std::string_view info)
+{
+    const auto version = info_field(info, "redis_version");
+    int major = 0;
+    int minor = 0;
+    const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), major);
+    if (error != std::errc() || end == version.data() + version.size() || *end != '.')
+        return false;
+    std::from_chars(end + 1, version.data() + version.size(), minor);
+    return major < 6 || (major == 6 && minor < 2);
+}
+
 /// Around 100 ms at first, up to about 2 s: all clients of a server that returns should not do so at once.
 milliseconds backoff(unsigned failures)
 {
@@ -141,6 +153,8 @@ struct client::runtime
     std::vector<batch*> in_flight;
     /// No more is sent; the connection is closed once nothing is in flight.
     bool draining = false;
+    /// After a fork: the connection is the parent's, and must not be killed for what is unanswered on it.
+    bool disowned = false;
     bool was_ready = false;
     bool announced_loss = false;
     unsigned failures = 0;
@@ -291,7 +305,9 @@ void client::answered(batch_ptr sent, std::uint64_t number, const error_code& co
     auto& run = *runtime_;
     std::erase(run.in_flight, sent.get());
     failure_ptr why;
-    if (code) {
+    if (code && run.disowned) {
+        why = make_failure(errc::outcome_unknown, "the connection belongs to the parent process", code);
+    } else if (code) {
         // Before anyone is told: what is unanswered may arrive late until that connection is known to be dead.
         run.unproven_links.try_emplace(number, runtime::unproven{run.client_id, run.run_id});
         if (run.unproven_links.size() > most_unproven)
@@ -353,6 +369,7 @@ void client::connect()
     auto& run = *runtime_;
     run.now = runtime::phase::connecting;
     run.draining = false;
+    run.disowned = false;
     if (config_.where.tls && !run.tls) {
         try {
             run.tls = std::make_unique<tls_material>(config_.tls);
@@ -491,6 +508,10 @@ void client::greeted(const std::vector<reply>& replies, std::size_t info_at)
         retry_later(refusal(info)->detail, {});
         return;
     }
+    if (too_old(info.text)) {
+        refuse(make_failure(errc::misconfigured_backend, "the server is older than Redis 6.2; update it"));
+        return;
+    }
     run.run_id = info.is_error() ? std::string() : std::string(info_field(info.text, "run_id"));
     inspect_server(info);
     run.commands->send_at_once();
@@ -586,6 +607,11 @@ void client::opened()
     }
     run.was_ready = true;
     run.announced_loss = false;
+    {
+        // The user may have been given the right since.
+        const std::lock_guard guard(wait_mutex_);
+        polls_ = false;
+    }
     flush();
     ensure_messages();
 }
@@ -947,7 +973,7 @@ void client::arm_tick()
     } else if (config_.keeps_connection() && !retired_) {
         return;
     } else {
-        delay = retired_ ? 0ms : std::clamp(config_.idle_timeout, 0ms, 60'000ms);
+        delay = retired_ ? 10ms : std::clamp(config_.idle_timeout, 10ms, 60'000ms);
     }
     const auto at = lease_clock::now() + delay;
     // An earlier tick will do, and a little later one.
@@ -1134,6 +1160,8 @@ void client::context_forked() noexcept
         on_strand([](client& self) {
             // The parent goes on with these connections: the child leaves them without a word, and kills nothing.
             auto& run = *self.runtime_;
+            run.disowned = true;
+            run.unproven_links.clear();
             if (run.commands)
                 run.commands->close();
             if (run.messages)

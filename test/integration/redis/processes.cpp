@@ -1,0 +1,252 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/locker.hpp>
+#include <colock/redis/adapter.hpp>
+
+#include "server.hpp"
+#include "support/run.hpp"
+
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <exception>
+#include <functional>
+#include <future>
+#include <new>
+#include <random>
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace colock::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// An object that several processes see.
+template <class T>
+class in_shared_memory
+{
+public:
+    in_shared_memory()
+        : memory_(::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)),
+          object_(new(memory_) T())
+    {
+    }
+    ~in_shared_memory() { ::munmap(memory_, sizeof(T)); }
+    in_shared_memory(const in_shared_memory&) = delete;
+    in_shared_memory& operator=(const in_shared_memory&) = delete;
+    T* operator->() const noexcept { return object_; }
+
+private:
+    void* const memory_;
+    T* const object_;
+};
+
+/// Runs `act` in a process of its own, which ends with it.
+pid_t in_child(const std::function<void()>& act)
+{
+    const pid_t child = ::fork();
+    if (child != 0)
+        return child;
+    try {
+        act();
+    } catch (...) {
+        ::_exit(1);
+    }
+    ::_exit(0);
+}
+
+int wait_for(pid_t child)
+{
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return status;
+}
+
+struct counter
+{
+    /// Not protected by anything but the lock.
+    std::atomic<long> value{0};
+    /// Who is between reading and writing.
+    std::atomic<pid_t> inside{0};
+    std::atomic<long> updates{0};
+    std::atomic<long> collisions{0};
+    std::atomic<bool> enough{false};
+};
+
+asio::awaitable<void> update(counter& shared)
+{
+    const pid_t before = shared.inside.exchange(::getpid());
+    // The mark of a process that was killed inside stays.
+    if (before != 0 && ::kill(before, 0) == 0)
+        ++shared.collisions;
+    const long read = shared.value;
+    asio::steady_timer pause(co_await asio::this_coro::executor, 200us);
+    co_await pause.async_wait(asio::use_awaitable);
+    if (shared.value != read)
+        ++shared.collisions;
+    shared.value = read + 1;
+    ++shared.updates;
+    shared.inside = 0;
+}
+
+asio::awaitable<void> keep_updating(locker on, counter& shared)
+{
+    while (!shared.enough) {
+        co_await on.with_lock("counter", acquire_options{.ttl = 400ms}, [&] { return update(shared); });
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_processes)
+
+BOOST_AUTO_TEST_CASE(no_update_is_lost_when_holders_are_killed)
+{
+    redis_server server;
+    const in_shared_memory<counter> shared;
+    const auto worker = [&] {
+        asio::io_context io;
+        locker on(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+        run_coro(io, keep_updating(on, *shared.operator->()), std::source_location::current(),
+            {.handlers = 100'000'000, .time = 60s});
+    };
+    std::array<pid_t, 3> workers{};
+    for (auto& each : workers)
+        each = in_child(worker);
+
+    std::minstd_rand random(7);
+    long kills = 0;
+    for (int i = 0; i < 6; ++i) {
+        const long seen = shared->value;
+        // Each time somebody gets on: a killed holder's lock is free after its ttl.
+        const auto limit = std::chrono::steady_clock::now() + 10s;
+        while (shared->value < seen + 20 && std::chrono::steady_clock::now() < limit)
+            std::this_thread::sleep_for(1ms);
+        BOOST_TEST(shared->value >= seen + 20);
+        auto& victim = workers[random() % workers.size()];
+        ::kill(victim, SIGKILL);
+        wait_for(victim);
+        ++kills;
+        victim = in_child(worker);
+    }
+    shared->enough = true;
+    for (const auto each : workers)
+        BOOST_TEST(wait_for(each) == 0);
+
+    BOOST_TEST(shared->collisions == 0);
+    // A victim may have written, and not have counted it.
+    BOOST_TEST(shared->value >= shared->updates);
+    BOOST_TEST(shared->value <= shared->updates + kills);
+    BOOST_TEST(server({"EXISTS", "{colock}:counter"}) == "0");
+}
+
+namespace {
+
+/// What a lock guards, and what is careful about fences.
+struct resource
+{
+    std::atomic<std::uint64_t> highest{0};
+    std::atomic<int> held{0};
+    std::atomic<int> refused{0};
+
+    bool write(std::uint64_t fence)
+    {
+        for (auto seen = highest.load(); fence >= seen;) {
+            if (highest.compare_exchange_weak(seen, fence))
+                return true;
+        }
+        ++refused;
+        return false;
+    }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_beyond_its_lease_cannot_write)
+{
+    redis_server server;
+    const in_shared_memory<resource> shared;
+    const auto sleeper = in_child([&] {
+        asio::io_context io;
+        locker on(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+        const auto held = run_coro(io, on.acquire("r", {.ttl = 300ms}));
+        if (!shared->write(held.fence()))
+            throw std::runtime_error("the first write was refused");
+        shared->held = 1;
+        // Stopped in here; it does not know of the time that has gone by.
+        while (shared->held == 1)
+            ;
+        if (shared->write(held.fence()))
+            throw std::runtime_error("a late write was accepted");
+        if (held.held())
+            throw std::runtime_error("the lock is still believed in");
+    });
+    while (shared->held == 0)
+        std::this_thread::sleep_for(1ms);
+    ::kill(sleeper, SIGSTOP);
+
+    asio::io_context io;
+    locker on(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+    auto next = run_coro(io, on.acquire("r", {.ttl = 10s}));
+    BOOST_TEST(shared->write(next.fence()));
+    shared->held = 2;
+    ::kill(sleeper, SIGCONT);
+    BOOST_TEST(wait_for(sleeper) == 0);
+    BOOST_TEST(shared->refused == 1);
+    run_coro(io, next.release());
+}
+
+BOOST_AUTO_TEST_CASE(one_adapter_serves_many_threads)
+{
+    redis_server server;
+    long value = 0;
+    {
+        asio::thread_pool threads(2);
+        locker on(redis::make_adapter(threads.get_executor(), {.url = server.url(), .idle_timeout = 0ms}));
+        std::vector<std::future<void>> done;
+        for (int i = 0; i < 8; ++i) {
+            done.push_back(asio::co_spawn(
+                asio::make_strand(threads),
+                [&]() -> asio::awaitable<void> {
+                    for (int round = 0; round < 25; ++round) {
+                        auto held = co_await on.acquire("value");
+                        ++value;
+                        co_await held.release();
+                    }
+                },
+                asio::use_future));
+        }
+        for (auto& each : done)
+            each.get();
+        // Callers that give up in the middle of everything.
+        std::vector<std::future<lock>> hopeless;
+        for (int i = 0; i < 50; ++i)
+            hopeless.push_back(on.async_acquire("busy" + std::to_string(i % 3),
+                asio::cancel_after(std::chrono::microseconds(50 * i), asio::use_future)));
+        for (auto& each : hopeless) {
+            try {
+                each.get();
+            } catch (const boost::system::system_error& given_up) {
+                BOOST_TEST((given_up.code() == asio::error::operation_aborted));
+            }
+        }
+        threads.join();
+    }
+    BOOST_TEST(value == 200);
+    BOOST_TEST(server({"KEYS", "{colock}:*"}).empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing

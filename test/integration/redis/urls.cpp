@@ -1,0 +1,197 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/connect.hpp>
+#include <colock/redis/adapter.hpp>
+
+#include "redis/failures.hpp"
+#include "redis/record.hpp"
+#include "redis/url.hpp"
+#include "support/driver.hpp"
+#include "support/print.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <functional>
+
+namespace colock::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using redis::detail::location;
+using redis::detail::parse_url;
+
+/// What a refusal says; fails the test if there is none.
+std::string refusal_of(const std::function<void()>& act)
+{
+    try {
+        act();
+    } catch (const validation_error& refused) {
+        BOOST_TEST(refused.code() == errc::invalid_options);
+        return refused.what();
+    }
+    BOOST_ERROR("was not refused");
+    return {};
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_urls)
+
+BOOST_AUTO_TEST_CASE(each_form_is_understood)
+{
+    const auto is = [](const char* url, const location& expected) {
+        BOOST_TEST_CONTEXT(url)
+        {
+            BOOST_TEST((parse_url(url) == expected));
+        }
+    };
+    is("redis://h", {.hosts = {{"h", "6379"}}});
+    is("redis://h/", {.hosts = {{"h", "6379"}}});
+    is("redis://h:1/2", {.hosts = {{"h", "1"}}, .database = 2});
+    is("rediss://u:p@h", {.tls = true, .hosts = {{"h", "6379"}}, .user = "u", .password = "p"});
+    is("redis://:p%40%2f@[::1]:7", {.hosts = {{"::1", "7"}}, .password = "p@/"});
+    is("redis://u:a:b@h", {.hosts = {{"h", "6379"}}, .user = "u", .password = "a:b"});
+    is("redis+unix:///run/r.sock?db=4", {.socket_path = "/run/r.sock", .database = 4});
+    is("redis+sentinel://:p@a,b:2/main/3",
+        {.hosts = {{"a", "26379"}, {"b", "2"}}, .master = "main", .password = "p", .database = 3});
+    is("rediss+sentinel://a/main", {.tls = true, .hosts = {{"a", "26379"}}, .master = "main"});
+}
+
+BOOST_AUTO_TEST_CASE(what_is_refused_is_not_repeated)
+{
+    for (const auto* url : {"", "h:1", "http://u:secret@h", "redis://", "redis://u:secret@", "redis://u:secret@h:0",
+             "redis://u:secret@h:65536", "redis://u:secret@h:x", "redis://u:secret@h/x", "redis://u:secret@h/1/2",
+             "redis://u:secret@h?x=1", "redis://u:secret%0a@h", "redis://u:secret%zz@h", "redis://u:secret%4",
+             "redis://secret@h", "redis://u:secret@a,b", "redis://u:secret@[::1", "redis://u:secret@[::1]x",
+             "redis+unix://relative", "redis+unix:///s?secret=1", "redis+sentinel://u:secret@h",
+             "redis+sentinel://u:secret@h/main/x", "redis+sentinel://u:secret@h/main/1/2"})
+    {
+        BOOST_TEST_CONTEXT(url)
+        {
+            BOOST_TEST(refusal_of([&] { static_cast<void>(parse_url(url)); }).find("secret") == std::string::npos);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(options_are_checked)
+{
+    asio::io_context io;
+    const auto refuses = [&](const redis::options& settings) {
+        const auto why = refusal_of([&] { static_cast<void>(redis::make_adapter(io.get_executor(), settings)); });
+        BOOST_TEST(why.find("secret") == std::string::npos);
+    };
+    refuses({.prefix = "no colon"});
+    refuses({.prefix = std::string(129, 'x') + ":"});
+    refuses({.prefix = std::string("a\0:", 3)});
+    refuses({.user = "somebody"});
+    refuses({.tls = {.ca_file = "file"}});
+    refuses({.url = "rediss://h", .tls = {.certificate_file = "file"}});
+    refuses({.operation_timeout = 9ms});
+    refuses({.operation_timeout = 61min});
+    refuses({.connect_timeout = 9ms});
+    refuses({.idle_timeout = -1ms});
+    refuses({.health_interval = 9ms});
+    refuses({.poll_interval = 0ms});
+    refuses({.url = "redis://secret@h"});
+    for (const auto& settings : {redis::options{.prefix = "", .layout = redis::layout::plain},
+             redis::options{.prefix = "mine:", .idle_timeout = std::chrono::milliseconds::max()}})
+        BOOST_TEST(redis::make_adapter(io.get_executor(), settings)->name() == "redis");
+}
+
+BOOST_AUTO_TEST_CASE(connect_knows_its_schemes)
+{
+    asio::io_context io;
+    const auto made = [&](const char* url) { return std::string(make_adapter(io.get_executor(), url)->name()); };
+    BOOST_TEST(made("memory:") == "memory");
+    BOOST_TEST(made("redis://h") == "redis");
+    BOOST_TEST(made("rediss://u:p@h:1/2") == "redis");
+    BOOST_TEST(made("redis+unix:///s") == "redis");
+    BOOST_TEST(made("redis+sentinel://h/main") == "redis");
+    BOOST_TEST(made("redis+quorum://u:p@a,b:2,c/1") == "redis quorum");
+    BOOST_TEST(made("rediss+quorum://a,b,c") == "redis quorum");
+    for (const auto* url : {"", "memory", "secret", "secret://h", "redis", "zookeeper://u:secret@h",
+             "redis+quorum://u:secret@a,b", "redis+quorum://u:secret@a,,c", "redis+quorum://u:secret@a,a,b",
+             "redis+other://u:secret@h", "redis+quorum", "rediss+"})
+    {
+        BOOST_TEST_CONTEXT(url)
+        {
+            BOOST_TEST(refusal_of([&] { static_cast<void>(made(url)); }).find("secret") == std::string::npos);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(errors_are_understood_bare_and_buried)
+{
+    using redis::detail::refusal;
+    using redis::detail::refusal_code;
+    const std::pair<const char*, errc> known[] = {
+        {"NOAUTH Authentication required.", errc::access_denied},
+        {"WRONGPASS invalid username-password pair", errc::access_denied},
+        {"NOPERM this user has no permissions", errc::access_denied},
+        {"READONLY You can't write against a read only replica.", errc::unavailable},
+        {"LOADING Redis is loading the dataset in memory", errc::unavailable},
+        {"BUSY Redis is busy running a script.", errc::unavailable},
+        {"ERR max number of clients reached", errc::unavailable},
+        {"OOM command not allowed when used memory > 'maxmemory'.", errc::misconfigured_backend},
+        {"MISCONF Redis is configured to save RDB snapshots", errc::misconfigured_backend},
+        {"WRONGTYPE Operation against a key", errc::misconfigured_backend},
+        {"CROSSSLOT Keys in request don't hash to the same slot", errc::misconfigured_backend},
+        {"ERR unknown command 'EVALSHA'", errc::misconfigured_backend},
+        {"ERR Error running script (call to f_1): @user_script:10: @user_script: 10: -READONLY You can't write",
+            errc::unavailable},
+        {"ERR Error running script (call to f_1): @user_script:3: @user_script: 3: NOPERM no", errc::access_denied},
+        {"ERR Error running script (call to f_1): @user_script:3: @user_script: 3: -OOM no",
+            errc::misconfigured_backend},
+    };
+    for (const auto& [text, expected] : known) {
+        BOOST_TEST_CONTEXT(text)
+        {
+            BOOST_TEST(static_cast<int>(refusal_code(text)) == static_cast<int>(expected));
+        }
+    }
+    const auto told = refusal("ERR unknown command 'SET', with args beginning with: 'k' 'secret' ")->detail;
+    BOOST_TEST(told.find("secret") == std::string::npos);
+    BOOST_TEST(told.find("unknown command 'SET'") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(replies_of_any_shape_are_read)
+{
+    using boost::redis::resp3::type;
+    using redis::detail::reply;
+    reply root;
+    root.add({type::map, 2, 0, ""});
+    root.add({type::blob_string, 1, 1, "id"});
+    root.add({type::number, 1, 1, "7"});
+    root.add({type::blob_string, 1, 1, "modules"});
+    root.add({type::array, 1, 1, ""});
+    root.add({type::null, 1, 2, ""});
+    BOOST_TEST(root.items.size() == 4u);
+    BOOST_TEST(root.at(1).number == 7);
+    BOOST_TEST(root.at(3).at(0).is(reply::kind::null));
+    BOOST_TEST(root.at(9).at(9).is(reply::kind::none));
+    reply odd;
+    // Deeper than anything it could belong to.
+    odd.add({type::number, 1, 3, "1"});
+    odd.add({type::simple_error, 1, 0, "ERR x"});
+    BOOST_TEST(odd.is_error());
+}
+
+BOOST_AUTO_TEST_CASE(a_record_is_read_back_and_a_strangers_is_none)
+{
+    using redis::detail::parse_record;
+    const owner_data owner{"o", "h", "", "g"};
+    const plain_claim_ptr of = new plain_claim({.key = "k", .owner = std::make_shared<const owner_data>(owner)});
+    std::string value;
+    redis::detail::append_value(value, *of, 1'795'000'000'123);
+    BOOST_TEST(value.starts_with(of->token().hex()));
+    const auto parsed = parse_record(std::string_view(value).substr(32));
+    BOOST_TEST_REQUIRE(parsed.has_value());
+    BOOST_TEST(parsed->created == 1'795'000'000'123);
+    BOOST_TEST((parsed->owner == owner));
+    for (const auto* strange : {"", "short", "not eleven hex digits"})
+        BOOST_TEST(!parse_record(strange).has_value());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
