@@ -147,9 +147,14 @@ struct scripted_adapter::state : detail::context_member
 };
 
 scripted_adapter::scripted_adapter(std::shared_ptr<adapter> backend, timing when)
-    : adapter(backend->executor()), backend_(std::move(backend)), timing_(when), state_(std::make_shared<state>())
+    : scripted_adapter(backend, backend->executor(), when)
 {
-    colock::detail::context_service::join(executor(), state_);
+}
+
+scripted_adapter::scripted_adapter(std::shared_ptr<adapter> backend, asio::any_io_executor executor, timing when)
+    : adapter(std::move(executor)), backend_(std::move(backend)), timing_(when), state_(std::make_shared<state>())
+{
+    colock::detail::context_service::join(this->executor(), state_);
 }
 
 scripted_adapter::~scripted_adapter() = default;

@@ -117,6 +117,8 @@ class scripted_adapter final : public adapter
 {
 public:
     explicit scripted_adapter(std::shared_ptr<adapter> backend, timing when = timing::posted);
+    /// On another executor than the backend's: its context may die before the backend does.
+    scripted_adapter(std::shared_ptr<adapter> backend, asio::any_io_executor executor, timing when = timing::posted);
     ~scripted_adapter() override;
 
     /// Queues a step for the next operation of that kind that has none yet.
