@@ -12,13 +12,21 @@ namespace {
 
 // Plain numbers: the benchmark allocates on one thread. What a library's own threads may add does not matter.
 constinit bench::allocation_count count;
+constinit bool counts_bytes = false;
+constinit std::ptrdiff_t bytes = 0;
+
+void add_bytes(void* block)
+{
+    if (counts_bytes)
+        bytes += static_cast<std::ptrdiff_t>(malloc_usable_size(block));
+}
 
 void* counted(void* block)
 {
     if (!block)
         throw std::bad_alloc();
     ++count.objects;
-    count.live_bytes += static_cast<std::ptrdiff_t>(malloc_usable_size(block));
+    add_bytes(block);
     return block;
 }
 
@@ -33,12 +41,13 @@ void* __wrap_aligned_alloc(std::size_t alignment, std::size_t size)
 {
     void* const block = __real_aligned_alloc(alignment, size);
     ++count.frames;
-    count.live_bytes += static_cast<std::ptrdiff_t>(malloc_usable_size(block));
+    add_bytes(block);
     return block;
 }
 void __wrap_free(void* block)
 {
-    count.live_bytes -= static_cast<std::ptrdiff_t>(malloc_usable_size(block));
+    if (counts_bytes)
+        bytes -= static_cast<std::ptrdiff_t>(malloc_usable_size(block));
     __real_free(block);
 }
 }
@@ -74,6 +83,20 @@ namespace bench {
 allocation_count allocations() noexcept
 {
     return count;
+}
+
+byte_count::byte_count() noexcept
+{
+    bytes = 0;
+    counts_bytes = true;
+}
+byte_count::~byte_count()
+{
+    counts_bytes = false;
+}
+std::ptrdiff_t byte_count::grown() const noexcept
+{
+    return bytes;
 }
 
 std::size_t resident_bytes()

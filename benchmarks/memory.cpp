@@ -276,10 +276,10 @@ void measure_waiters(report& found)
         // What is free goes back to the system, or the resident set would not grow where others had grown it before.
         malloc_trim(0);
         place.hold("busy");
-        const auto before = allocations();
+        const byte_count counted;
         const auto resident = resident_bytes();
         place.park(many_waiters, [&](std::size_t) { return wait(place.locker, "busy"); });
-        const auto bytes = static_cast<double>(allocations().live_bytes - before.live_bytes) / many_waiters;
+        const auto bytes = static_cast<double>(counted.grown()) / many_waiters;
         const auto grown = static_cast<double>(resident_bytes() - std::min(resident, resident_bytes())) / many_waiters;
         found.add({name + ", heap", bytes, "bytes", limit, kind::counted});
         found.add({name + ", resident set", grown, "bytes"});

@@ -81,8 +81,8 @@ std::string chart::svg() const
     for (const auto& [name, value] : bars) {
         out << "<text x=\"" << label_width - 8 << "\" y=\"" << y + 14 << "\" text-anchor=\"end\">" << name
             << "</text>\n<rect x=\"" << label_width << "\" y=\"" << y << "\" width=\"" << scaled(value)
-            << "\" height=\"18\" fill=\"#3b6ea5\"/>\n<text x=\"" << label_width + scaled(value) + 6 << "\" y=\""
-            << y + 14 << "\">" << written(value) << ' ' << unit << "</text>\n";
+            << "\" height=\"18\" fill=\"#3b6ea5\"/>\n<text x=\"" << label_width + bar_width + 8 << "\" y=\"" << y + 14
+            << "\">" << written(value) << ' ' << unit << "</text>\n";
         y += line;
     }
     if (limit) {
