@@ -1,0 +1,25 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+//
+// What docs/redis.md shows, compiled and run.
+
+#include <colock/locker.hpp>
+#include <colock/redis/adapter.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+namespace asio = boost::asio;
+
+BOOST_AUTO_TEST_SUITE(redis_page)
+
+BOOST_AUTO_TEST_CASE(making_an_adapter_does_no_io)
+{
+    //[ adapter
+    // #include <colock/redis/adapter.hpp>
+    asio::io_context io;
+    colock::locker locker(colock::redis::make_adapter(io.get_executor(), {.url = "redis://127.0.0.1:6379"}));
+    //]
+    BOOST_TEST(io.run() == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
