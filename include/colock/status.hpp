@@ -67,7 +67,7 @@ struct lock_status
     std::optional<std::chrono::system_clock::time_point> renewed{};
     /// Time until the backend lets it expire; absent for a lock without ttl. Not negative.
     std::optional<std::chrono::milliseconds> remaining{};
-    /// 0 where the backend has no fence.
+    /// 0 where the backend has no fence, or does not keep it with the lock.
     std::uint64_t fence = 0;
 };
 

@@ -33,6 +33,8 @@ constexpr std::size_t most_spare = 4;
 constexpr lease_clock::duration anchor_interval = 1s;
 /// A channel is kept a little after its last use: the next waiter on the same key is often on its way.
 constexpr lease_clock::duration channel_linger = 1s;
+/// What "at once" means for a connection: whoever was just answered may have the next request in hand.
+constexpr milliseconds at_once = 10ms;
 constexpr std::size_t most_channels_per_request = 256;
 constexpr std::size_t most_unproven = 1024;
 
@@ -328,8 +330,6 @@ void client::answered(batch_ptr sent, std::uint64_t number, const error_code& co
         return;
     }
     flush();
-    if (run.in_flight.empty() && config_.idle_timeout == 0ms)
-        close_if_idle();
 }
 
 void client::end_unsent(std::vector<operation_ptr> given_up)
@@ -973,7 +973,7 @@ void client::arm_tick()
     } else if (config_.keeps_connection() && !retired_) {
         return;
     } else {
-        delay = retired_ ? 10ms : std::clamp(config_.idle_timeout, 10ms, 60'000ms);
+        delay = retired_ ? at_once : std::clamp(config_.idle_timeout, at_once, 60'000ms);
     }
     const auto at = lease_clock::now() + delay;
     // An earlier tick will do, and a little later one.
@@ -1073,8 +1073,8 @@ void client::close_if_idle()
         run.messages->close();
     const bool overdue = run.close_by <= now;
     if (!needed() || overdue) {
-        const bool due =
-            retired_ || !run.closing.empty() || (!config_.keeps_connection() && now - run.used >= config_.idle_timeout);
+        const bool due = retired_ || !run.closing.empty() ||
+                         (!config_.keeps_connection() && now - run.used >= std::max(config_.idle_timeout, at_once));
         if (due)
             begin_close();
     }

@@ -35,8 +35,17 @@ public:
     {
     }
 
+    /// Again, for a grant that may be there already, or for the first time.
     void create(lease_clock::time_point sent, std::function<void(create_outcome)> done)
     {
+        {
+            std::unique_lock guard(mutex_);
+            if (std::exchange(creating_, true)) {
+                guard.unlock();
+                done(create_outcome::failed(make_failure(errc::unavailable, "a node has not answered yet")));
+                return;
+            }
+        }
         claim_->set_sent(sent);
         node_->start_create(claim_, [self = shared_from_this(), done = std::move(done)](create_outcome outcome) {
             if (outcome.status == create_status::failed && outcome.error->code == errc::outcome_unknown)
@@ -115,14 +124,16 @@ private:
     const claim_ptr claim_;
     const milliseconds patience_;
     std::mutex mutex_;
-    bool creating_ = true;
+    bool creating_ = false;
     std::vector<std::function<void()>> postponed_;
 };
 
 /// Kept in the slot of the claim that it serves.
 struct round
 {
-    std::vector<std::shared_ptr<share>> shares;
+    std::vector<std::shared_ptr<share>> shares{};
+    /// It was refused, and is being taken back: another begins anew.
+    std::atomic<bool> withdrawn{false};
 };
 
 round* find_round(const claim& of) noexcept
@@ -144,7 +155,7 @@ public:
 
     /// Counts an answer. `decide(yes, no, failed, missing)` returns the outcome once there is one.
     template <class Decide>
-    void count(std::size_t vote::* of, const failure_ptr& why, Decide decide)
+    void count(std::size_t vote::* of, const failure_ptr& why, Decide decide, const create_outcome* busy = nullptr)
     {
         completion<Outcome> ended;
         std::optional<Outcome> outcome;
@@ -154,6 +165,11 @@ public:
             --missing_;
             if (why && (!why_ || why->code == errc::outcome_unknown))
                 why_ = why;
+            if (busy && busy->retry_after > busy->retry_after.zero() &&
+                (retry_after == retry_after.zero() || busy->retry_after < retry_after))
+                retry_after = busy->retry_after;
+            if (busy && !busy->holder.empty())
+                holder = busy->holder;
             if (!done_)
                 return;
             outcome = decide(*this);
@@ -172,6 +188,9 @@ public:
     std::size_t yes = 0;
     std::size_t no = 0;
     std::size_t failed = 0;
+    /// Of the busy: the shortest time that was told, and some holder.
+    lease_clock::duration retry_after{0};
+    std::string holder{};
 
 private:
     std::mutex mutex_;
@@ -179,6 +198,69 @@ private:
     std::size_t missing_;
     failure_ptr why_;
     completion<Outcome> done_;
+};
+
+/// Merges what the nodes list: a lock is held if a majority tells of the same holder. Tokens differ from node to node
+/// and are told by none, so that the same holder is one of the same description.
+///
+/// Thread safety: add may be called from any thread.
+class census
+{
+public:
+    census(std::size_t nodes, completion<list_outcome> done)
+        : needed_(nodes / 2 + 1), missing_(nodes), done_(std::move(done))
+    {
+    }
+
+    void add(list_outcome told)
+    {
+        {
+            const std::lock_guard guard(mutex_);
+            if (told.error)
+                why_ = told.error;
+            else
+                ++answered_;
+            for (auto& each : told.locks) {
+                const auto known =
+                    std::ranges::find_if(known_, [&](const auto& one) { return same(one.status, each); });
+                if (known == known_.end())
+                    known_.push_back({std::move(each), 1});
+                else if (++known->nodes;
+                    each.remaining && (!known->status.remaining || each.remaining < known->status.remaining))
+                    known->status.remaining = each.remaining;
+            }
+            if (--missing_ > 0)
+                return;
+        }
+        list_outcome result;
+        if (answered_ < needed_)
+            result.error = why_;
+        for (auto& one : known_) {
+            if (!result.error && one.nodes >= needed_)
+                result.locks.push_back(std::move(one.status));
+        }
+        done_(std::move(result));
+    }
+
+private:
+    struct entry
+    {
+        lock_status status;
+        std::size_t nodes;
+    };
+    static bool same(const lock_status& one, const lock_status& other)
+    {
+        return one.key == other.key && one.owner == other.owner && one.host == other.host &&
+               one.comment == other.comment && one.group == other.group;
+    }
+
+    std::mutex mutex_;
+    const std::size_t needed_;
+    std::size_t missing_;
+    std::size_t answered_ = 0;
+    failure_ptr why_;
+    std::vector<entry> known_;
+    completion<list_outcome> done_;
 };
 
 } // namespace
@@ -207,22 +289,26 @@ public:
     }
 
     [[nodiscard]] std::string_view name() const noexcept override { return "redis quorum"; }
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.no_ttl = true}; }
+    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.no_ttl = true, .list = true}; }
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
-        const auto begun = std::make_shared<round>();
-        for (const auto& node : nodes_)
-            begun->shares.push_back(
-                std::make_shared<share>(node, claim_ptr(new colock::claim(request_like(*claim))), patience_));
-        claim->slot = begun;
-        const auto retry_after = poll_delay();
-        auto decided = [begun, retry_after, done = std::move(done)](create_outcome outcome) mutable {
+        auto begun = std::static_pointer_cast<round>(claim->slot);
+        if (!begun || begun->withdrawn) {
+            begun = std::make_shared<round>();
+            for (const auto& node : nodes_)
+                begun->shares.push_back(
+                    std::make_shared<share>(node, claim_ptr(new colock::claim(request_like(*claim))), patience_));
+            claim->slot = begun;
+        }
+        const auto soon = poll_delay();
+        auto decided = [begun, soon, done = std::move(done)](create_outcome outcome) mutable {
             if (outcome.status != create_status::granted) {
                 // A minority's grants would be in the way of everybody, ourselves included.
+                begun->withdrawn = true;
                 for (const auto& each : begun->shares)
                     each->take_back();
-                outcome.retry_after = retry_after;
+                outcome.retry_after = std::min(outcome.retry_after, soon);
             }
             done(std::move(outcome));
         };
@@ -233,7 +319,7 @@ public:
                 if (outcome.status == create_status::granted)
                     votes->count(&tally::yes, nullptr, decide_create);
                 else if (outcome.status == create_status::busy)
-                    votes->count(&tally::no, nullptr, decide_create);
+                    votes->count(&tally::no, nullptr, decide_create, &outcome);
                 else
                     votes->count(&tally::failed, outcome.error, decide_create);
             });
@@ -288,6 +374,27 @@ public:
             });
         }
     }
+
+    void start_inspect(std::string key, completion<list_outcome> done) override
+    {
+        const auto all = std::make_shared<census>(nodes_.size(), std::move(done));
+        for (const auto& node : nodes_)
+            node->start_inspect(key, [all](list_outcome outcome) { all->add(std::move(outcome)); });
+    }
+    void start_break(std::string key, completion<list_outcome> done) override
+    {
+        const auto all = std::make_shared<census>(nodes_.size(), std::move(done));
+        for (const auto& node : nodes_)
+            node->start_break(key, [all](list_outcome outcome) { all->add(std::move(outcome)); });
+    }
+    void start_list(filter which, completion<list_outcome> done) override
+    {
+        const auto all = std::make_shared<census>(nodes_.size(), std::move(done));
+        for (const auto& node : nodes_)
+            node->start_list(which, [all](list_outcome outcome) { all->add(std::move(outcome)); });
+    }
+    /// Exclusive locks expire by themselves.
+    void start_purge(std::size_t, completion<list_outcome> done) override { done({}); }
 
     void start_close(lease_clock::duration deadline, completion<closed> done) override
     {
@@ -349,7 +456,7 @@ private:
         if (so_far.possible(so_far.yes))
             return std::nullopt;
         if (so_far.no > 0)
-            return create_outcome::busy();
+            return create_outcome::busy(so_far.retry_after, so_far.holder);
         return create_outcome::failed(so_far.why());
     }
 
@@ -361,6 +468,8 @@ private:
             return std::nullopt;
         if (!so_far.possible(so_far.yes + so_far.failed))
             return extend_outcome{extend_status::not_held, nullptr};
+        if (so_far.missing() > 0)
+            return std::nullopt;
         return extend_outcome{extend_status::failed, so_far.why()};
     }
 
@@ -372,6 +481,8 @@ private:
             return std::nullopt;
         if (!so_far.possible(so_far.yes + so_far.failed))
             return valid_outcome{false, nullptr};
+        if (so_far.missing() > 0)
+            return std::nullopt;
         return valid_outcome{false, so_far.why()};
     }
 

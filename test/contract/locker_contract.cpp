@@ -561,7 +561,7 @@ COLOCK_CONTRACT_CASE(locker, list_shows_who_holds_what, &capabilities::list)
     BOOST_TEST(a[0].host == "some-host");
     BOOST_TEST(b[0].key == "b");
     BOOST_TEST(b[0].comment == "why");
-    BOOST_TEST(b[0].fence == second.fence());
+    BOOST_TEST((b[0].fence == second.fence() || b[0].fence == 0));
     BOOST_TEST(run_coro(on.io(), locker.list()).size() == 2U);
     BOOST_TEST(run_coro(on.io(), locker.purge()).empty());
     BOOST_TEST((first.held() && second.held()));
@@ -575,7 +575,7 @@ COLOCK_CONTRACT_CASE(locker, break_lock_takes_a_lock_away, &capabilities::list)
     on.pass_time(1ms);
     const auto removed = run_coro(on.io(), mine.break_lock("k"));
     BOOST_REQUIRE(removed.size() == 1U);
-    BOOST_TEST(removed[0].fence == lock.fence());
+    BOOST_TEST((removed[0].fence == lock.fence() || removed[0].fence == 0));
     BOOST_TEST(lost.get(on.io()) == lost_reason::broken);
     BOOST_TEST(!lock.held());
     auto next = run_coro(on.io(), other.acquire("k"));

@@ -7,29 +7,32 @@
 
 #include <boost/asio/steady_timer.hpp>
 
+#include <functional>
+
 namespace colock::contract {
 
 namespace {
 
-testing::redis_server& shared_server()
+testing::redis_server& shared_server(std::size_t number = 0)
 {
-    static testing::redis_server server;
-    return server;
+    static testing::redis_server servers[3];
+    return servers[number];
 }
 
 class redis_environment final : public environment
 {
 public:
-    explicit redis_environment(asio::io_context& io) : io_(io) { shared_server()({"FLUSHALL"}); }
+    using maker = std::function<std::shared_ptr<adapter>(const asio::any_io_executor&)>;
 
-    std::shared_ptr<adapter> make() override
+    redis_environment(asio::io_context& io, maker make) : io_(io), make_(std::move(make))
     {
-        return redis::make_adapter(io_.get_executor(), {.url = shared_server().url(), .idle_timeout = 100ms});
+        for (std::size_t i = 0; i < 3; ++i)
+            shared_server(i)({"FLUSHALL"});
     }
+
+    std::shared_ptr<adapter> make() override { return make_(io_.get_executor()); }
     void pass_time(lease_clock::duration span) override
     {
-        io_.restart();
-        // With nothing to run, time passes as well.
         asio::steady_timer passed(io_, span);
         bool over = false;
         passed.async_wait([&](const boost::system::error_code&) { over = true; });
@@ -39,7 +42,13 @@ public:
 
 private:
     asio::io_context& io_;
+    const maker make_;
 };
+
+std::function<std::unique_ptr<environment>(asio::io_context&)> around(redis_environment::maker make)
+{
+    return [make = std::move(make)](asio::io_context& io) { return std::make_unique<redis_environment>(io, make); };
+}
 
 const registration redis_backend({
     .name = "redis",
@@ -51,7 +60,18 @@ const registration redis_backend({
         .list = true,
         .events = true,
         .immediate = false},
-    .make_environment = [](asio::io_context& io) { return std::make_unique<redis_environment>(io); },
+    .make_environment = around([](const asio::any_io_executor& executor) {
+        return redis::make_adapter(executor, {.url = shared_server().url(), .idle_timeout = 100ms});
+    }),
+});
+
+const registration quorum_backend({
+    .name = "redis_quorum",
+    .able = {.no_ttl = true, .list = true},
+    .make_environment = around([](const asio::any_io_executor& executor) {
+        return redis::make_quorum(executor, {shared_server(0).url(), shared_server(1).url(), shared_server(2).url()},
+            {.idle_timeout = 100ms, .poll_interval = 50ms});
+    }),
 });
 
 } // namespace

@@ -645,7 +645,7 @@ BOOST_AUTO_TEST_CASE(only_a_trusted_server_with_the_right_name_is_spoken_to)
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(redis_quorum)
+BOOST_AUTO_TEST_SUITE(redis_majority)
 
 namespace {
 
@@ -733,7 +733,7 @@ BOOST_AUTO_TEST_CASE(what_a_quorum_cannot_do_is_said)
 {
     three f;
     const auto able = f.speak.backend().capabilities();
-    BOOST_TEST((!able.shared && !able.semaphore && !able.fence && !able.list));
+    BOOST_TEST((!able.shared && !able.semaphore && !able.fence && !able.events));
     asio::io_context io;
     const auto make = [&](const std::vector<std::string>& urls) { return redis::make_quorum(io.get_executor(), urls); };
     BOOST_CHECK_THROW(make({"redis://a", "redis://b"}), validation_error);
