@@ -2,6 +2,7 @@
 #include "load.hpp"
 
 #include "alternation.hpp"
+#include "statistics.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -9,6 +10,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
@@ -19,6 +23,18 @@ using namespace std::chrono_literals;
 namespace bench {
 namespace {
 
+struct load_result
+{
+    std::uint64_t pairs = 0;
+    std::chrono::nanoseconds elapsed{0};
+    /// From the call of `acquire` to the grant.
+    histogram latency;
+    /// The loop thread's CPU time.
+    std::chrono::nanoseconds cpu{0};
+    /// The most CPU time that the loop spent between two beats of a timer of 1 ms.
+    std::chrono::nanoseconds longest_stall{0};
+};
+
 struct load
 {
     colock::locker locker;
@@ -27,6 +43,7 @@ struct load
     std::minstd_rand random{1};
     std::size_t running = 0;
     bool stopping = false;
+    bool beating = false;
 
     asio::awaitable<void> work()
     {
@@ -47,13 +64,14 @@ struct load
     {
         asio::steady_timer timer(co_await asio::this_coro::executor);
         auto before = thread_cpu_time();
-        while (running > 0) {
+        for (beating = true; running > 0;) {
             timer.expires_after(1ms);
             co_await timer.async_wait();
             const auto now = thread_cpu_time();
             result.longest_stall = std::max(result.longest_stall, now - before);
             before = now;
         }
+        beating = false;
     }
 
     asio::awaitable<void> run(std::size_t concurrency, std::chrono::nanoseconds time)
@@ -75,15 +93,13 @@ struct load
         result.pairs -= pairs;
         stopping = true;
         const auto counted = result;
-        while (running > 0) {
+        while (running > 0 || beating) {
             timer.expires_after(1ms);
             co_await timer.async_wait();
         }
         result = counted;
     }
 };
-
-} // namespace
 
 load_result run_load(asio::io_context& io, const colock::locker& locker, std::size_t concurrency, std::size_t keys,
     std::chrono::nanoseconds time)
@@ -92,9 +108,27 @@ load_result run_load(asio::io_context& io, const colock::locker& locker, std::si
     for (std::size_t i = 0; i < keys; ++i)
         running.keys.push_back("load:" + std::to_string(i));
     run_until_done(io, running.run(concurrency, time));
-    io.restart();
-    io.run();
     return running.result;
+}
+
+} // namespace
+
+void measure_load(asio::io_context& io, const colock::locker& locker, std::size_t concurrency, std::size_t keys,
+    double seconds, report& found)
+{
+    found.begin("Load: " + std::to_string(concurrency) + " in flight on " + std::to_string(keys) +
+                (keys == 1 ? " key" : " keys") + ", each holds a lock over one turn of the loop");
+    const auto result =
+        run_load(io, locker, concurrency, keys, std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
+    const auto pairs = static_cast<double>(std::max<std::uint64_t>(result.pairs, 1));
+    const auto microseconds = [](std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e3; };
+    found.add({"pairs per second", pairs * 1e9 / static_cast<double>(result.elapsed.count()), "/s"});
+    found.add({"CPU per pair", static_cast<double>(result.cpu.count()) / pairs, "ns"});
+    found.add({"acquire, p50", microseconds(result.latency.quantile(0.5)), "us"});
+    found.add({"acquire, p99", microseconds(result.latency.quantile(0.99)), "us"});
+    found.add({"acquire, p999", microseconds(result.latency.quantile(0.999)), "us"});
+    found.add(
+        {"longest loop stall (CPU between two beats of 1 ms)", microseconds(result.longest_stall) / 1e3, "ms", 5.0});
 }
 
 } // namespace bench

@@ -4,6 +4,7 @@
 
 #include "memory.hpp"
 #include "options.hpp"
+#include "remote.hpp"
 #include "report.hpp"
 
 #include "../tools/arguments.hpp"
@@ -53,15 +54,15 @@ try {
         return *early;
 
     bench::report found;
-    found.fact("backend", settings.backend);
+    // The URL may hold a password.
+    found.fact("backend", settings.backend.substr(0, settings.backend.find(':')));
     found.fact("compiler", __VERSION__);
     found.fact("boost", BOOST_LIB_VERSION);
     found.fact("processors", std::to_string(std::thread::hardware_concurrency()));
-    if (settings.backend != "memory" && settings.backend != "memory:") {
-        std::cerr << "error: no benchmark for this backend; there is one for: memory:\n";
-        return 2;
-    }
-    bench::run_memory(settings, found);
+    if (settings.backend == "memory" || settings.backend == "memory:")
+        bench::run_memory(settings, found);
+    else
+        bench::run_remote(settings, found);
 
     found.print(std::cout);
     write(file, found.json() + '\n');

@@ -5,6 +5,7 @@
 #include "alternation.hpp"
 #include "floor.hpp"
 #include "load.hpp"
+#include "statistics.hpp"
 
 #include <colock/colock.hpp>
 
@@ -318,24 +319,6 @@ void measure_hand_off(report& found)
     found.add({"hand-offs per second of CPU", 1e9 / median(costs), "/s"});
 }
 
-void measure_load(report& found, const std::string& name, std::size_t concurrency, std::size_t keys, double seconds)
-{
-    found.begin(name);
-    asio::io_context io{1};
-    const colock::locker locker(colock::memory::make_adapter(io.get_executor()));
-    const auto result =
-        run_load(io, locker, concurrency, keys, std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
-    const auto pairs = static_cast<double>(std::max<std::uint64_t>(result.pairs, 1));
-    const auto microseconds = [](std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e3; };
-    found.add({"pairs per second", pairs * 1e9 / static_cast<double>(result.elapsed.count()), "/s"});
-    found.add({"CPU per pair", static_cast<double>(result.cpu.count()) / pairs, "ns"});
-    found.add({"acquire, p50", microseconds(result.latency.quantile(0.5)), "us"});
-    found.add({"acquire, p99", microseconds(result.latency.quantile(0.99)), "us"});
-    found.add({"acquire, p999", microseconds(result.latency.quantile(0.999)), "us"});
-    found.add(
-        {"longest loop stall (CPU between two beats of 1 ms)", microseconds(result.longest_stall) / 1e3, "ms", 5.0});
-}
-
 } // namespace
 
 void run_memory(const options& settings, report& found)
@@ -352,12 +335,13 @@ void run_memory(const options& settings, report& found)
         measure_hand_off(found);
     if (!settings.wants("load"))
         return;
-    measure_load(found, "Load: 10,000 coroutines on one key, each holds it over one turn of the loop", many_waiters, 1,
-        settings.seconds);
-    measure_load(found,
-        "Load: " + std::to_string(settings.concurrency) + " coroutines on " + std::to_string(settings.keys) +
-            " keys, each holds one over one turn of the loop",
-        settings.concurrency, settings.keys, settings.seconds);
+    const auto load = [&](std::size_t concurrency, std::size_t keys) {
+        asio::io_context io{1};
+        const colock::locker locker(colock::memory::make_adapter(io.get_executor()));
+        measure_load(io, locker, concurrency, keys, settings.seconds, found);
+    };
+    load(many_waiters, 1);
+    load(settings.concurrency, settings.keys);
 }
 
 } // namespace bench

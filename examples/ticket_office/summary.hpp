@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdlib>
 #include <iomanip>
@@ -31,7 +32,7 @@ inline std::string bar(double fraction)
         locale = std::getenv("LANG");
     const bool utf8 = locale && std::string_view(locale).find("UTF-8") != std::string_view::npos;
     std::string drawn;
-    for (int i = 0; i < static_cast<int>(fraction * 40.0 + 0.5); ++i)
+    for (int i = 0; i < std::lround(fraction * 40.0); ++i)
         drawn += utf8 ? "\u2588" : "#";
     return drawn;
 }

@@ -1,0 +1,32 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote.hpp"
+
+#include "alternation.hpp"
+#include "load.hpp"
+
+#include <colock/connect.hpp>
+#include <colock/locker.hpp>
+
+#include <boost/asio/io_context.hpp>
+
+namespace asio = boost::asio;
+
+namespace bench {
+
+void run_remote(const options& settings, report& found)
+{
+    asio::io_context io{1};
+    const auto adapter = colock::make_adapter(io.get_executor(), settings.backend);
+    const colock::locker impatient(adapter, {.retry = colock::retry_policy::never()});
+    // Connects; a server that cannot be had is said here, once.
+    run_until_done(io, [](colock::locker probe) -> asio::awaitable<void> {
+        colock::lock lock = co_await probe.acquire("load:probe");
+        co_await lock.release();
+    }(impatient));
+    const colock::locker locker(adapter);
+    for (const std::size_t in_flight : {1U, 64U, 1000U})
+        measure_load(io, locker, in_flight, in_flight * 100, settings.seconds, found);
+    measure_load(io, locker, settings.concurrency, settings.keys, settings.seconds, found);
+}
+
+} // namespace bench
