@@ -14,11 +14,6 @@ namespace {
 /// An uncontended acquire in memory never suspends; every so often it lets others run.
 constexpr unsigned immediate_grants_in_a_row = 64;
 
-bool may_be_tried_again(const error_code& code)
-{
-    return code == errc::unavailable || code == errc::outcome_unknown;
-}
-
 } // namespace
 
 /// Leaves nothing behind when an acquiring frame dies, for whatever reason, before it has handed out its lock.
@@ -27,16 +22,30 @@ struct core::departure
     core* self;
     const record_ptr* wanted;
 
-    departure(core& owner, const record_ptr& subject) : self(&owner), wanted(&subject) {}
+    departure(core& owner, const record_ptr& subject) : self(&owner), wanted(&subject) { ++self->acquiring_; }
     departure(const departure&) = delete;
     departure& operator=(const departure&) = delete;
     ~departure()
     {
-        if (self)
-            self->depart(*wanted);
+        if (!self)
+            return;
+        self->depart(*wanted);
+        self->stops_acquiring();
     }
-    void dismiss() noexcept { self = nullptr; }
+    void dismiss() noexcept { std::exchange(self, nullptr)->stops_acquiring(); }
 };
+
+void core::stops_acquiring() noexcept
+{
+    if (--acquiring_ > 0 || !closed_to_new_)
+        return;
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        drained_.notify(todo.wakes);
+    }
+    todo.run(*this);
+}
 
 asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wanted)
 {
@@ -164,6 +173,7 @@ void core::take_back_late_grant(const record_ptr& wanted, time_point now)
         wanted->under_way = operation::give_back;
     }
     wanted->set_sent(now);
+    wanted->gives_back_late_grant = true;
     backend_->start_release(wanted, completion<release_outcome>::bind<&record::on_given_back>(wanted));
 }
 
@@ -225,9 +235,18 @@ core::step core::wait_or_attempt(const record_ptr& wanted, retry_schedule& sched
         this->schedule(subject, schedule.deadline());
         return step::park;
     }
-    if (subject.is_head && !subject.attempted) {
-        unlocked([&] { start_attempt(wanted, now, schedule.attempts() == 0); });
-        return step::again;
+    const record* holder = subject.queue->holder;
+    const bool blocked_here = subject.is_head && !can_.fifo && holder && now < holder->lease().valid_until();
+    if (subject.is_head && !subject.attempted && !subject.event) {
+        // Held by this very locker: the release will hand over, or wake; until then the backend could only say busy.
+        if (blocked_here && schedule.attempts() == 0) {
+            unlocked([&] { count_failure(subject, schedule, now); });
+            return step::again;
+        }
+        if (!blocked_here) {
+            unlocked([&] { start_attempt(wanted, now, schedule.attempts() == 0); });
+            return step::again;
+        }
     }
     if (now >= schedule.deadline())
         unlocked([&] { give_up(subject, schedule); });
@@ -237,7 +256,8 @@ core::step core::wait_or_attempt(const record_ptr& wanted, retry_schedule& sched
             unlocked([&] { count_failure(subject, schedule, now); });
             return step::yield;
         }
-    } else if (now >= schedule.next_at() || subject.event || now >= subject.holder_expires) {
+    } else if (now >= schedule.next_at() || now >= subject.holder_expires || (subject.event && !subject.outcome.error))
+    {
         // At once, over and over, would starve the loop.
         if (!std::exchange(subject.fresh_turn, true)) {
             unlocked([] {});
@@ -255,13 +275,16 @@ core::step core::wait_or_attempt(const record_ptr& wanted, retry_schedule& sched
     }
     time_point until = schedule.deadline();
     if (subject.is_head)
-        until = std::min({until, schedule.next_at(), subject.holder_expires});
+        until = std::min({until, schedule.next_at(),
+            subject.attempted || !blocked_here ? subject.holder_expires : holder->lease().valid_until()});
     else if (schedule.finite())
         until = std::min(until, schedule.next_at());
     this->schedule(subject, until);
     subject.fresh_turn = true;
     subject.open_to_hand_over = subject.is_head;
-    const bool listens = subject.is_head && can_.events && !subject.waiting_on_adapter;
+    // After an error only time helps: an event source that is just as broken could end each wait at once.
+    const bool listens =
+        subject.is_head && subject.attempted && !subject.outcome.error && can_.events && !subject.waiting_on_adapter;
     if (listens) {
         subject.waiting_on_adapter = true;
         ++subject.wait_number;
@@ -349,7 +372,7 @@ void core::on_created(const record_ptr& wanted, create_outcome outcome)
                 give_back(subject, todo);
             else
                 end(subject, true, todo);
-        } else if (outcome.status == create_status::granted &&
+        } else if (outcome.status == create_status::granted && !closed_to_new_.load(std::memory_order_relaxed) &&
                    (can_.immediate || arrives_in_time(subject, lease_clock::now())))
         {
             grant(subject, outcome.fence, todo);
@@ -407,6 +430,8 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
         if (wanted->where() != phase::held)
             co_await self->park(*wanted, place, seen);
     }
+    if (self->closed_to_new_.load())
+        self->throw_shutting_down(*wanted);
     if (outcome.status != create_status::failed)
         co_return std::nullopt;
     auto context = self->context_of(*wanted);

@@ -173,7 +173,6 @@ void core::context_shutdown() noexcept
 {
     work todo;
     std::optional<lease_timer> timer;
-    boost::container::small_vector<record_ptr, 8> inert;
     {
         const std::lock_guard guard(mutex_);
         dead_ = true;
@@ -185,27 +184,45 @@ void core::context_shutdown() noexcept
             timers_.begin()->due = time_point::max();
             timers_.erase(timers_.begin());
         }
-        if (!can_.immediate) {
-            while (!ending_.empty())
-                end(ending_.front(), false, todo);
-        }
+        while (!ending_.empty())
+            end(ending_.front(), false, todo);
     }
     // Destroying the handlers destroys coroutines, and with them what they hold.
     todo.run(*this);
 }
 
+/// Takes a notice out of the timers when the coroutine that waits on it ends, however that comes.
+struct core::unscheduled
+{
+    core& self;
+    waitable& source;
+
+    ~unscheduled()
+    {
+        work todo;
+        {
+            const std::lock_guard guard(self.mutex_);
+            self.schedule(source, time_point::max());
+            // Whoever else waits on it asks for its own time.
+            source.notify(todo.wakes);
+        }
+        todo.run(self);
+    }
+};
+
 asio::awaitable<shutdown_report> core::shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline)
 {
     const auto until = saturating_add(lease_clock::now(), deadline);
     self->begin_shutdown();
+    const unscheduled at_end{*self, self->drained_};
     parked place;
     for (;;) {
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex_);
-            if ((self->held_.empty() && self->ending_.empty()) || lease_clock::now() >= until)
+            if ((self->held_.empty() && self->ending_.empty() && self->acquiring_ == 0) || lease_clock::now() >= until)
                 break;
-            self->schedule(self->drained_, until);
+            self->schedule(self->drained_, std::min(self->drained_.due, until));
             seen = self->drained_.version;
         }
         co_await self->park(self->drained_, place, seen);
@@ -245,7 +262,6 @@ shutdown_report core::end_shutdown()
     work todo;
     {
         const std::lock_guard guard(mutex_);
-        schedule(drained_, time_point::max());
         for (record& held : held_) {
             report.still_running.push_back(held.key());
             // Left to its ttl.
@@ -266,7 +282,7 @@ shutdown_report core::end_shutdown()
 }
 
 /// One question to the backend that belongs to no claim.
-struct core::query_state : waitable
+struct core::query_state : notice
 {
     std::optional<list_outcome> outcome;
 };
@@ -290,11 +306,15 @@ asio::awaitable<list_outcome> core::query(
         work todo;
         {
             const std::lock_guard guard(owner->mutex_);
-            state->outcome = std::move(outcome);
+            // After a time-out the question is closed.
+            if (!state->outcome)
+                state->outcome = std::move(outcome);
             state->notify(todo.wakes);
         }
         todo.run(*owner);
     });
+    const unscheduled at_end{*self, *state};
+    const auto until = saturating_add(began, self->options_.operation_timeout);
     parked place;
     for (;;) {
         std::uint32_t seen = 0;
@@ -302,6 +322,11 @@ asio::awaitable<list_outcome> core::query(
             const std::lock_guard guard(self->mutex_);
             if (state->outcome)
                 break;
+            if (lease_clock::now() >= until) {
+                state->outcome = list_outcome{{}, make_failure(errc::outcome_unknown, "no answer in time")};
+                break;
+            }
+            self->schedule(*state, until);
             seen = state->version;
         }
         co_await self->park(*state, place, seen);

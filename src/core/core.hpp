@@ -38,6 +38,8 @@ struct key_queue
     std::size_t hash = 0;
     boost::intrusive::list<record> members;
     std::size_t heads = 0;
+    /// Who was granted out of this queue and holds the key exclusively: while it does, no head need ask the backend.
+    const record* holder = nullptr;
     /// Hand-overs from one local holder to the next since others had their turn.
     unsigned handed_over = 0;
 };
@@ -98,7 +100,8 @@ public:
     void depart(const record_ptr& wanted) noexcept;
 
     // with_lock's own.
-    void body_begins(record& held);
+    /// Why it may not begin at all, if the lease has ended already.
+    [[nodiscard]] std::optional<lost_reason> body_begins(record& held);
     /// Completes when the body of `held` has to stop.
     static asio::awaitable<void> supervise(std::shared_ptr<core> self, record_ptr held);
     /// Why the result of the body cannot stand; nothing if the lease stood until now, or the body itself ended it.
@@ -136,12 +139,10 @@ private:
     struct work;
     struct departure;
     struct query_state;
-    struct drain : waitable
-    {
-    };
     using registry = boost::intrusive::list<record>;
     using heap = boost::intrusive::multiset<waitable,
-        boost::intrusive::base_hook<boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>>>>;
+        boost::intrusive::base_hook<
+            boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>, boost::intrusive::optimize_size<true>>>>;
 
     enum class step : unsigned char
     {
@@ -165,6 +166,7 @@ private:
     [[nodiscard]] std::unique_ptr<const failure> check(std::string_view key, const acquire_options& options,
         std::chrono::milliseconds ttl, const std::optional<std::chrono::milliseconds>& max_hold) const;
     void throw_refused(const record& wanted) const;
+    void stops_acquiring() noexcept;
     void start_attempt(const record_ptr& wanted, time_point now, bool counted);
     void start_wait_at_adapter(record& wanted, std::uint32_t number, time_point until);
     [[nodiscard]] step grant_at_once(const record_ptr& wanted, time_point now);
@@ -182,15 +184,19 @@ private:
     [[nodiscard]] bool is_queued(const record& wanted);
     [[nodiscard]] key_queue* find_queue(const record& wanted);
     void enqueue(record& wanted, bool as_head, work& todo);
-    void leave_queue(record& wanted, work& todo);
+    /// True if others remain in it.
+    bool leave_queue(record& wanted, work& todo);
     void promote(key_queue& queue, work& todo);
+    void wake_heads(const record& ended, work& todo);
     [[nodiscard]] record_ptr next_for_hand_over(record& held);
 
     // lease.cpp; the mutex is held.
     void hold(record& wanted, std::uint64_t fence);
     void grant(record& wanted, std::uint64_t fence, work& todo);
     void begin_end(record& held, lost_reason reason, work& todo);
-    [[nodiscard]] time_point unproven_after_release(const record& held) const noexcept;
+    /// A request with this ttl is about to be sent, or was.
+    void may_stand(record& claim, std::chrono::milliseconds ttl) const noexcept;
+    [[nodiscard]] time_point unproven_after(const record& ending) const noexcept;
     void reschedule_held(record& held);
     void start_renewal(record& held, time_point now, work& todo);
     [[nodiscard]] time_point capped_deadline(const record& held, std::chrono::milliseconds ttl) const noexcept;
@@ -234,6 +240,7 @@ private:
 
     [[nodiscard]] static asio::awaitable<list_outcome> query(
         std::shared_ptr<core> self, std::string key, std::function<void(adapter&, completion<list_outcome>)> start);
+    struct unscheduled;
     void begin_shutdown();
     [[nodiscard]] shutdown_report end_shutdown();
     void break_local(const std::string& key);
@@ -246,6 +253,8 @@ private:
     const std::shared_ptr<const owner_data> owner_;
 
     light_mutex mutex_;
+    /// Coroutines that acquire and have had to wait.
+    std::atomic<unsigned> acquiring_{0};
     /// Shutting down, orphaned, or without a context: waiters end, and no acquire begins.
     std::atomic<bool> closed_to_new_{false};
     /// The backend was told that this locker needs it no more.
@@ -260,7 +269,7 @@ private:
     parking_lot parked_;
     /// Keeps the core while something is being given back that no handle owns any more.
     std::shared_ptr<core> self_;
-    drain drained_;
+    notice drained_;
     heap timers_;
     std::optional<lease_timer> timer_;
     time_point armed_for_ = time_point::max();

@@ -6,12 +6,10 @@
 #include <colock/stats.hpp>
 #include <colock/status.hpp>
 
-#include <boost/asio/associated_cancellation_slot.hpp>
-#include <boost/asio/associator.hpp>
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/cancellation_signal.hpp>
+#include "core/relay.hpp"
+#include "core/strand.hpp"
+
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/strand.hpp>
 
 #include <optional>
 #include <vector>
@@ -34,57 +32,16 @@ error_code code_of(const std::exception_ptr& exception)
     }
 }
 
-template <class T>
-struct verb_completion
+struct finish_verb
 {
-    verb_handler<T> handler;
-
-    void operator()(const std::exception_ptr& exception, T result)
+    template <class Handler, class... Result>
+    void operator()(Handler handler, const std::exception_ptr& exception, Result... result) const
     {
-        std::move(handler)(code_of(exception), std::move(result));
-    }
-};
-
-template <>
-struct verb_completion<void>
-{
-    verb_handler<void> handler;
-
-    void operator()(const std::exception_ptr& exception) { std::move(handler)(code_of(exception)); }
-};
-
-/// A coroutine under co_spawn sees terminal cancellation only, and every type means the same to a verb. Cheaper than a
-/// coroutine around it that changes the filter.
-struct any_type_as_terminal
-{
-    asio::cancellation_signal signal;
-
-    void operator()(asio::cancellation_type type)
-    {
-        if (type != asio::cancellation_type::none)
-            signal.emit(asio::cancellation_type::terminal);
+        std::move(handler)(code_of(exception), std::move(result)...);
     }
 };
 
 } // namespace
-
-} // namespace colock::detail
-
-template <template <class, class> class Associator, class T, class DefaultCandidate>
-struct boost::asio::associator<Associator, colock::detail::verb_completion<T>, DefaultCandidate>
-    : Associator<colock::detail::verb_handler<T>, DefaultCandidate>
-{
-    static auto get(const colock::detail::verb_completion<T>& completion) noexcept
-    {
-        return Associator<colock::detail::verb_handler<T>, DefaultCandidate>::get(completion.handler);
-    }
-    static auto get(const colock::detail::verb_completion<T>& completion, const DefaultCandidate& candidate) noexcept
-    {
-        return Associator<colock::detail::verb_handler<T>, DefaultCandidate>::get(completion.handler, candidate);
-    }
-};
-
-namespace colock::detail {
 
 template <class T>
 void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler)
@@ -92,11 +49,7 @@ void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, ve
     // The context is gone, and the handler with it.
     if (!executor)
         return;
-    asio::cancellation_slot slot;
-    if (auto outer = asio::get_associated_cancellation_slot(handler); outer.is_connected())
-        slot = outer.template emplace<any_type_as_terminal>().signal.slot();
-    asio::co_spawn(asio::any_io_executor(asio::make_strand(executor)), std::move(verb),
-        asio::bind_cancellation_slot(slot, verb_completion<T>{std::move(handler)}));
+    asio::co_spawn(new_strand(executor), std::move(verb), relayed<verb_handler<T>, finish_verb>(std::move(handler)));
 }
 
 template void run_verb(const asio::any_io_executor&, asio::awaitable<void>, verb_handler<void>);

@@ -32,6 +32,7 @@ asio::awaitable<lock_group> core::acquire_all(
     const retry_policy policy = options.retry.value_or(self->options_.retry);
     retry_schedule schedule(policy, lease_clock::now());
     std::string busy;
+    std::optional<create_error> failed;
     for (;;) {
         group.locks_.clear();
         if (!busy.empty()) {
@@ -42,7 +43,15 @@ asio::awaitable<lock_group> core::acquire_all(
         for (const auto& key : keys) {
             if (key == first)
                 continue;
-            auto one = co_await try_acquire(self, prepare(key, false));
+            std::optional<lock> one;
+            failed.reset();
+            try {
+                one = co_await try_acquire(self, prepare(key, false));
+            } catch (const create_error& error) {
+                if (!may_be_tried_again(error.code()))
+                    throw;
+                failed.emplace(error);
+            }
             if (!one) {
                 busy = key;
                 break;
@@ -57,6 +66,8 @@ asio::awaitable<lock_group> core::acquire_all(
         co_await release_each(std::move(group.locks_));
         group.locks_.clear();
         if (!schedule.failed(lease_clock::now())) {
+            if (failed)
+                throw create_error(*failed);
             throw retry_error(errc::retry_exhausted, {.key = busy,
                                                          .backend = self->backend_name(),
                                                          .attempts = schedule.attempts(),

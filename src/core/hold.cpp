@@ -71,7 +71,6 @@ bool core::release_at_once(const record_ptr& held)
     {
         const std::lock_guard guard(mutex_);
         --stats_.releases;
-        subject.unproven_after = unproven_after_release(subject);
         enter_ending(subject);
     }
     on_given_back(held, std::move(*outcome));
@@ -191,6 +190,7 @@ bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
         if (subject.under_way != operation::none)
             return false;
         subject.set_sent(now);
+        may_stand(subject, ttl);
         // A shorter ttl counts from the request on: the answer may never come.
         subject.lease().set_ttl_bound(std::min(subject.lease().ttl_bound(), capped_deadline(subject, ttl)));
         subject.under_way = operation::extend;
@@ -281,8 +281,10 @@ core::query_start core::begin_is_valid(
         held->set_sent(now);
         held->answer_deadline = saturating_add(now, options_.operation_timeout);
     }
-    backend_->start_is_valid(held,
-        [held, result](valid_outcome outcome) { held->owner_core->on_checked(held, *result, std::move(outcome)); });
+    backend_->start_is_valid(held, [held, result](valid_outcome outcome) {
+        if (held->where() != phase::ended)
+            held->owner_core->on_checked(held, *result, std::move(outcome));
+    });
     return query_start::started;
 }
 

@@ -47,6 +47,7 @@ void core::hold(record& wanted, std::uint64_t fence)
     if (wanted.max_hold > milliseconds::zero())
         wanted.hold_until = saturating_add(sent, wanted.max_hold);
     wanted.lease().set_ttl_bound(capped_deadline(wanted, wanted.ttl()));
+    may_stand(wanted, wanted.ttl());
     wanted.move_to(phase::held);
     held_.push_back(wanted);
 
@@ -64,7 +65,9 @@ void core::hold(record& wanted, std::uint64_t fence)
 
 void core::grant(record& wanted, std::uint64_t fence, work& todo)
 {
-    leave_queue(wanted, todo);
+    key_queue* queue = wanted.queue;
+    if (leave_queue(wanted, todo) && wanted.mode() == lock_mode::exclusive)
+        queue->holder = &wanted;
     hold(wanted, fence);
     wanted.notify(todo.wakes);
     if (options_.observer)
@@ -99,6 +102,7 @@ void core::start_renewal(record& held, time_point now, work& todo)
     held.extend_ttl = rest;
     held.extend_result.reset();
     held.set_sent(now);
+    may_stand(held, rest);
     todo.ask(work::action::renew, held);
 }
 
@@ -152,10 +156,15 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
     todo.run(*this);
 }
 
-core::time_point core::unproven_after_release(const record& held) const noexcept
+void core::may_stand(record& claim, milliseconds ttl) const noexcept
 {
-    return held.ttl() > milliseconds::zero() ? saturating_add(held.lease().ttl_bound(), options_.operation_timeout)
-                                             : time_point::max();
+    claim.may_stand_until = std::max(
+        claim.may_stand_until, ttl == milliseconds::zero() ? time_point::max() : saturating_add(claim.sent(), ttl));
+}
+
+core::time_point core::unproven_after(const record& ending) const noexcept
+{
+    return saturating_add(ending.may_stand_until, options_.operation_timeout);
 }
 
 void core::begin_end(record& held, lost_reason reason, work& todo)
@@ -165,10 +174,12 @@ void core::begin_end(record& held, lost_reason reason, work& todo)
     held.move_to(phase::ending);
     held.renew_at = time_point::max();
     held.answer_deadline = time_point::max();
-    held.unproven_after = unproven_after_release(held);
     enter_ending(held);
+    if (key_queue* queue = find_queue(held); queue && queue->holder == &held)
+        queue->holder = nullptr;
     if (reason != lost_reason::released) {
         held.settles = true;
+        wake_heads(held, todo);
         ++stats_.losses[static_cast<std::size_t>(reason)];
         if (options_.observer)
             todo.tell({.what = work::note::lost, .subject = &held, .reason = reason});
@@ -213,12 +224,14 @@ void core::on_lease_moved(const record_ptr& held)
         reschedule_held(*held);
 }
 
-void core::body_begins(record& held)
+std::optional<lost_reason> core::body_begins(record& held)
 {
     const std::lock_guard guard(mutex_);
+    if (held.where() != phase::held)
+        return held.end_reason;
     held.body_runs = true;
-    if (held.where() == phase::held)
-        reschedule_held(held);
+    reschedule_held(held);
+    return std::nullopt;
 }
 
 std::optional<lost_reason> core::body_ends(record& held)

@@ -67,7 +67,8 @@ struct timer_tag;
 ///
 /// Waiting works as with a condition variable: a coroutine reads `version`, looks at the state, and parks unless the
 /// version has moved since; every change moves the version and wakes all.
-class waitable : public boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>>
+class waitable
+    : public boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>, boost::intrusive::optimize_size<true>>
 {
 public:
     using time_point = lease_clock::time_point;
@@ -79,6 +80,8 @@ public:
         boost::intrusive::constant_time_size<false>>
         waiters;
     std::uint32_t version = 0;
+    /// When it is due, those who wait for it are woken, and that is all.
+    const bool only_wakes = false;
     /// When the timer heap tells it; max: not in the heap.
     time_point due = time_point::max();
 
@@ -94,7 +97,14 @@ public:
 
 protected:
     waitable() = default;
+    explicit waitable(bool wakes_only) : only_wakes(wakes_only) {}
     ~waitable() = default;
+};
+
+/// Something that coroutines wait on and that has no other meaning.
+struct notice : waitable
+{
+    notice() : waitable(true) {}
 };
 
 } // namespace colock::detail

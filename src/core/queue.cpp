@@ -60,7 +60,9 @@ void core::enqueue(record& wanted, bool as_head, work& todo)
 void core::promote(key_queue& queue, work& todo)
 {
     for (record& member : queue.members) {
-        if (queue.heads > 0 && !is_shared(member))
+        if (member.is_head && is_shared(member))
+            continue;
+        if (queue.heads > 0 && (member.is_head || !is_shared(member)))
             return;
         member.is_head = true;
         ++queue.heads;
@@ -70,21 +72,41 @@ void core::promote(key_queue& queue, work& todo)
     }
 }
 
-void core::leave_queue(record& wanted, work& todo)
+bool core::leave_queue(record& wanted, work& todo)
 {
     key_queue* queue = std::exchange(wanted.queue, nullptr);
     if (!queue)
-        return;
+        return false;
     queue->members.erase(queue->members.iterator_to(wanted));
-    if (std::exchange(wanted.is_head, false))
+    const bool was_head = std::exchange(wanted.is_head, false);
+    if (was_head)
         --queue->heads;
     if (queue->members.empty()) {
         const auto found = queues_.find(std::string_view(queue->key));
         queued_[queue->hash % queued_.size()].fetch_sub(1, std::memory_order_release);
         todo.queue = std::move(found->second);
         queues_.erase(found);
-    } else if (queue->heads == 0) {
+        if (queues_.empty())
+            arm_timer();
+        return false;
+    }
+    if (queue->heads == 0 || !was_head)
         promote(*queue, todo);
+    return true;
+}
+
+/// A local release is known here before any event of the backend can tell, and to a head whose create is still under
+/// way no event may come at all.
+void core::wake_heads(const record& ended, work& todo)
+{
+    key_queue* queue = find_queue(ended);
+    if (!queue)
+        return;
+    for (record& member : queue->members) {
+        if (!member.is_head)
+            break;
+        member.event = true;
+        member.notify(todo.wakes);
     }
 }
 

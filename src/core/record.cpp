@@ -48,17 +48,20 @@ void record::lease_moved() noexcept
 
 void record::on_created(create_outcome result)
 {
-    owner_core->on_created(ptr(this), std::move(result));
+    if (where() != phase::ended)
+        owner_core->on_created(ptr(this), std::move(result));
 }
 
 void record::on_given_back(release_outcome result)
 {
-    owner_core->on_given_back(ptr(this), std::move(result));
+    if (where() != phase::ended)
+        owner_core->on_given_back(ptr(this), std::move(result));
 }
 
 void record::on_extended(extend_outcome result)
 {
-    owner_core->on_extended(ptr(this), std::move(result));
+    if (where() != phase::ended)
+        owner_core->on_extended(ptr(this), std::move(result));
 }
 
 } // namespace colock::detail

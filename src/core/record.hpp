@@ -120,8 +120,8 @@ public:
     // The way back.
     release_outcome answer;
     time_point retry_at = time_point::max();
-    /// After this, a ttl has passed over everything that may have been sent.
-    time_point unproven_after = time_point::max();
+    /// When the latest expiry that the backend may know of this claim has passed.
+    time_point may_stand_until{};
     std::chrono::duration<std::uint32_t, std::milli> backoff{0};
 
     /// Coroutines that wait for the loss; without any, and without renewal, no timer is armed.
@@ -159,11 +159,18 @@ public:
     // Of the way back.
     /// Ended in the background: its caller had left, or its lease was lost.
     bool settles = false;
+    bool gives_back_late_grant = false;
     bool answered = false;
 
 private:
     std::atomic<phase> phase_{phase::acquiring};
 };
+
+/// Whether a failed attempt counts under the retry policy instead of ending the acquire.
+[[nodiscard]] inline bool may_be_tried_again(const error_code& code) noexcept
+{
+    return code == errc::unavailable || code == errc::outcome_unknown;
+}
 
 /// An expiry as its holder counts it: from before the request was sent, less a margin for clocks that drift apart.
 [[nodiscard]] lease_clock::time_point local_deadline(

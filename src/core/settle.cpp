@@ -23,11 +23,11 @@ void core::enter_ending(record& ending)
 
 void core::give_back(record& ending, work& todo)
 {
+    if (dead_ && !can_.immediate)
+        return end(ending, false, todo);
     // Its end comes back here: nothing may overtake a create or an extend that is under way.
     if (ending.under_way != operation::none)
         return;
-    if (dead_ && !can_.immediate)
-        return end(ending, false, todo);
     record_ptr next = !dead_ && !ending.settles && ending.granted ? next_for_hand_over(ending) : record_ptr{};
     const auto now = lease_clock::now();
     ending.under_way = operation::give_back;
@@ -64,9 +64,13 @@ void core::on_given_back(const record_ptr& ending, release_outcome outcome)
         const std::lock_guard guard(mutex_);
         record& subject = *ending;
         subject.under_way = operation::none;
+        const bool late_grant = std::exchange(subject.gives_back_late_grant, false);
         if (subject.where() == phase::acquiring) {
-            // A grant that had come too late was given back; its acquire goes on.
+            // Its acquire goes on.
             subject.notify(todo.wakes);
+        } else if (subject.where() == phase::ending && late_grant) {
+            // That was a plain release, and its acquire was given up meanwhile: there may be more to take back.
+            give_back(subject, todo);
         } else if (subject.where() == phase::ending) {
             const bool failed = outcome.status == release_status::failed;
             if (!std::exchange(subject.answered, true))
@@ -84,13 +88,17 @@ void core::retry_later(record& ending, work& todo)
 {
     ending.settles = true;
     const auto now = lease_clock::now();
-    if (dead_ || now >= ending.unproven_after)
+    const time_point unproven_after = this->unproven_after(ending);
+    if (dead_ || now >= unproven_after)
         return end(ending, false, todo);
+    // It may not have been carried out, or it may: whoever waits behind it has to look for itself.
+    if (ending.granted)
+        wake_heads(ending, todo);
     // Whoever waited for the first answer may leave now; the clean-up keeps the core.
     if (!self_)
         self_ = shared_from_this();
     ending.backoff = std::clamp<decltype(ending.backoff)>(ending.backoff * 2U, backoff_first, backoff_cap);
-    ending.retry_at = std::min(saturating_add(now, ending.backoff), ending.unproven_after);
+    ending.retry_at = std::min(saturating_add(now, ending.backoff), unproven_after);
     schedule(ending, std::min(ending.retry_at, ending.answer_by));
     ending.notify(todo.wakes);
 }
@@ -115,6 +123,8 @@ void core::end(record& ending, bool proven, work& todo)
     }
     ending.move_to(phase::ended);
     ending.notify(todo.wakes);
+    if (ending.granted)
+        wake_heads(ending, todo);
     if (ending_.empty()) {
         todo.keep = std::move(self_);
         drained_.notify(todo.wakes);
@@ -155,10 +165,7 @@ void core::depart(const record_ptr& wanted) noexcept
                     subject.move_to(phase::ended);
                 } else {
                     subject.settles = true;
-                    subject.unproven_after = subject.ttl() > 0ms
-                                                 ? saturating_add(local_deadline(subject.sent(), subject.ttl()),
-                                                       subject.ttl() / 50 + 4ms + options_.operation_timeout)
-                                                 : time_point::max();
+                    may_stand(subject, subject.ttl());
                     subject.move_to(phase::ending);
                     enter_ending(subject);
                     give_back(subject, todo);

@@ -27,7 +27,10 @@ void core::arm_timer()
     if (dead_)
         return;
     if (timers_.empty()) {
-        // An armed timer would keep io_context::run() from returning.
+        // An armed timer would keep io_context::run() from returning; while anybody waits, that is as it should be, and
+        // the next one to wait need not arm it again.
+        if (!queues_.empty())
+            return;
         if (timer_ && armed_for_ != time_point::max())
             timer_->cancel();
         armed_for_ = time_point::max();
@@ -69,7 +72,7 @@ void core::on_timer()
 
 void core::on_due(waitable& due, time_point now, work& todo)
 {
-    if (&due == &drained_) {
+    if (due.only_wakes) {
         due.notify(todo.wakes);
         return;
     }

@@ -2,11 +2,14 @@
 #include <colock/detail/body.hpp>
 
 #include "core/core.hpp"
+#include "core/relay.hpp"
+#include "core/strand.hpp"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/parallel_group.hpp>
-#include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
 
 namespace colock::detail {
@@ -50,13 +53,26 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
     const released_at_end end{self, wanted};
 
     // Body and supervisor take turns on one strand: a cancellation is emitted where its receiver runs.
-    const asio::any_io_executor strand = asio::make_strand(co_await asio::this_coro::executor);
-    self->body_begins(*wanted);
+    const asio::any_io_executor strand = new_strand(co_await asio::this_coro::executor);
+    if (const auto lost = self->body_begins(*wanted))
+        throw_lost(*self, *wanted, *lost, nullptr);
+    // Terminal is the one type that neither member can miss before it has begun.
+    asio::cancellation_signal to_both;
+    auto from_caller = (co_await asio::this_coro::cancellation_state).slot();
+    if (from_caller.is_connected()) {
+        from_caller.assign([&to_both](asio::cancellation_type type) {
+            if (type != asio::cancellation_type::none)
+                to_both.emit(asio::cancellation_type::terminal);
+        });
+    }
     // The supervisor first: one that is cancelled before it has begun costs an exception.
     auto [order, unused, failure] = co_await asio::experimental::make_parallel_group(
         asio::co_spawn(strand, core::supervise(self, wanted), asio::deferred),
         asio::co_spawn(strand, run_body(body, held), asio::deferred))
-                                        .async_wait(asio::experimental::wait_for_one(), asio::deferred);
+                                        .async_wait(asio::experimental::wait_for_one(),
+                                            asio::bind_cancellation_slot(to_both.slot(), asio::deferred));
+    if (from_caller.is_connected())
+        from_caller.clear();
     const auto lost = self->body_ends(*wanted);
 
     // What the body has done stands, even if the caller was cancelled meanwhile: the release is not.
@@ -71,18 +87,26 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
         std::rethrow_exception(std::move(failure));
 }
 
+namespace {
+
+struct finish_body
+{
+    template <class Handler>
+    void operator()(Handler handler, std::exception_ptr exception) const
+    {
+        std::move(handler)(std::move(exception));
+    }
+};
+
+} // namespace
+
 void run_with_lock_front(const asio::any_io_executor& executor, asio::awaitable<void> verb,
     asio::any_completion_handler<void(std::exception_ptr)> handler)
 {
     if (!executor)
         return;
-    asio::co_spawn(
-        asio::any_io_executor(asio::make_strand(executor)),
-        [](asio::awaitable<void> inner) -> asio::awaitable<void> {
-            co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-            co_await std::move(inner);
-        }(std::move(verb)),
-        std::move(handler));
+    asio::co_spawn(new_strand(executor), std::move(verb),
+        relayed<asio::any_completion_handler<void(std::exception_ptr)>, finish_body>(std::move(handler)));
 }
 
 } // namespace colock::detail
