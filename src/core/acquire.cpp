@@ -197,6 +197,15 @@ void core::give_up(record& wanted, const retry_schedule& schedule)
     throw retry_error(errc::retry_exhausted, std::move(context));
 }
 
+void core::give_up_unanswered(error_context context, bool never_answered)
+{
+    if (!never_answered)
+        throw retry_error(errc::retry_exhausted, std::move(context));
+    context.attempts = 1;
+    context.detail = "the backend had not answered when the retry policy's total time was over";
+    throw create_error(errc::outcome_unknown, std::move(context));
+}
+
 void core::throw_shutting_down(const record& wanted) const
 {
     throw create_error(errc::shutting_down, context_of(wanted));
@@ -230,8 +239,12 @@ core::step core::wait_or_attempt(const record_ptr& wanted, retry_schedule& sched
         act();
     };
     if (subject.outcome_ready || subject.under_way != operation::none) {
-        if (now >= schedule.deadline())
-            unlocked([&] { give_up(subject, schedule); });
+        if (now >= schedule.deadline()) {
+            // The answer may arrive while this is thrown: nothing of it is looked at.
+            const bool never_answered = subject.attempts_made == 0;
+            auto context = context_of(subject);
+            unlocked([&] { give_up_unanswered(std::move(context), never_answered); });
+        }
         this->schedule(subject, schedule.deadline());
         return step::park;
     }

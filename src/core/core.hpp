@@ -162,6 +162,7 @@ private:
     [[nodiscard]] step wait_or_attempt(const record_ptr& wanted, retry_schedule& schedule, std::uint32_t& seen);
     void count_failure(record& wanted, retry_schedule& schedule, time_point now);
     [[noreturn]] void give_up(record& wanted, const retry_schedule& schedule);
+    [[noreturn]] static void give_up_unanswered(error_context context, bool never_answered);
     [[noreturn]] void throw_shutting_down(const record& wanted) const;
     [[nodiscard]] std::unique_ptr<const failure> check(std::string_view key, const acquire_options& options,
         std::chrono::milliseconds ttl, const std::optional<std::chrono::milliseconds>& max_hold) const;
