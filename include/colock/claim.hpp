@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <string>
 
 namespace colock {
@@ -91,7 +90,8 @@ public:
     /// \throws boost::system::system_error if the operating system has no randomness to give.
     [[nodiscard]] const colock::token& token() const
     {
-        std::call_once(token_made_, [this] { token_ = colock::token::generate(); });
+        if (token_state_.load(std::memory_order_acquire) != token_state::made)
+            make_token();
         return token_;
     }
     [[nodiscard]] lock_mode mode() const noexcept { return mode_; }
@@ -151,11 +151,42 @@ public:
     }
 
 private:
+    enum class token_state : unsigned char
+    {
+        none,
+        making,
+        made,
+    };
+    /// std::call_once would do, but costs a system call each time.
+    void make_token() const
+    {
+        for (;;) {
+            auto found = token_state::none;
+            if (token_state_.compare_exchange_strong(found, token_state::making, std::memory_order_acquire))
+                break;
+            if (found == token_state::made)
+                return;
+            token_state_.wait(token_state::making, std::memory_order_acquire);
+        }
+        try {
+            token_ = colock::token::generate();
+        } catch (...) {
+            end_making(token_state::none);
+            throw;
+        }
+        end_making(token_state::made);
+    }
+    void end_making(token_state reached) const noexcept
+    {
+        token_state_.store(reached, std::memory_order_release);
+        token_state_.notify_all();
+    }
+
     mutable detail::reference_count references_;
     const std::string key_;
     const std::shared_ptr<const owner_data> owner_;
     mutable colock::token token_;
-    mutable std::once_flag token_made_;
+    mutable std::atomic<token_state> token_state_{token_state::none};
     const std::size_t hash_;
     const std::size_t max_holders_;
     std::atomic<std::chrono::milliseconds::rep> ttl_;
