@@ -30,6 +30,34 @@ asio::awaitable<void> run_body(body_ref body, lock& held)
     co_await body.run(body.object, held);
 }
 
+/// Body and supervisor, launched where they run: a group that is launched on another thread could end, and its caller
+/// go on, before it is set up.
+asio::awaitable<std::exception_ptr> run_supervised(
+    std::shared_ptr<core> self, core::record_ptr wanted, body_ref body, lock& held)
+{
+    const auto strand = co_await asio::this_coro::executor;
+    // The supervisor first: one that is cancelled before it has begun costs an exception.
+    auto [order, unused, failure] = co_await asio::experimental::make_parallel_group(
+        asio::co_spawn(strand, core::supervise(self, wanted), asio::deferred),
+        asio::co_spawn(strand, run_body(body, held), asio::deferred))
+                                        .async_wait(asio::experimental::wait_for_one(), asio::deferred);
+    co_return failure;
+}
+
+/// Makes terminal of every type of cancellation: the one that a coroutine cannot miss before it has begun. Null if
+/// nothing can cancel. The slot knows it weakly: it may outlive the frame that keeps it.
+std::shared_ptr<asio::cancellation_signal> as_terminal(asio::cancellation_slot from)
+{
+    if (!from.is_connected())
+        return nullptr;
+    auto to = std::make_shared<asio::cancellation_signal>();
+    from.assign([weak = std::weak_ptr(to)](asio::cancellation_type type) {
+        if (const auto signal = weak.lock(); signal && type != asio::cancellation_type::none)
+            signal->emit(asio::cancellation_type::terminal);
+    });
+    return to;
+}
+
 [[noreturn]] void throw_lost(const core& self, const record& held, lost_reason reason, std::exception_ptr failure)
 {
     auto context = self.context_of(held);
@@ -56,23 +84,10 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
     const asio::any_io_executor strand = new_strand(co_await asio::this_coro::executor);
     if (const auto lost = self->body_begins(*wanted))
         throw_lost(*self, *wanted, *lost, nullptr);
-    // Terminal is the one type that neither member can miss before it has begun.
-    asio::cancellation_signal to_both;
-    auto from_caller = (co_await asio::this_coro::cancellation_state).slot();
-    if (from_caller.is_connected()) {
-        from_caller.assign([&to_both](asio::cancellation_type type) {
-            if (type != asio::cancellation_type::none)
-                to_both.emit(asio::cancellation_type::terminal);
-        });
-    }
-    // The supervisor first: one that is cancelled before it has begun costs an exception.
-    auto [order, unused, failure] = co_await asio::experimental::make_parallel_group(
-        asio::co_spawn(strand, core::supervise(self, wanted), asio::deferred),
-        asio::co_spawn(strand, run_body(body, held), asio::deferred))
-                                        .async_wait(asio::experimental::wait_for_one(),
-                                            asio::bind_cancellation_slot(to_both.slot(), asio::deferred));
-    if (from_caller.is_connected())
-        from_caller.clear();
+    const auto cancel = as_terminal((co_await asio::this_coro::cancellation_state).slot());
+    const auto slot = cancel ? cancel->slot() : asio::cancellation_slot();
+    auto failure = co_await asio::co_spawn(
+        strand, run_supervised(self, wanted, body, held), asio::bind_cancellation_slot(slot, asio::deferred));
     const auto lost = self->body_ends(*wanted);
 
     // What the body has done stands, even if the caller was cancelled meanwhile: the release is not.
