@@ -238,7 +238,12 @@ core::step core::wait_or_attempt(const record_ptr& wanted, retry_schedule& sched
         todo.run(*this);
         act();
     };
-    if (subject.outcome_ready || subject.under_way != operation::none) {
+    if (subject.outcome_ready) {
+        // It has come since next_step looked, and has moved the version before anybody waited for that.
+        unlocked([] {});
+        return step::again;
+    }
+    if (subject.under_way != operation::none) {
         if (now >= schedule.deadline()) {
             // The answer may arrive while this is thrown: nothing of it is looked at.
             const bool never_answered = subject.attempts_made == 0;
@@ -314,8 +319,7 @@ void core::start_attempt(const record_ptr& wanted, time_point now, bool counted)
 {
     record& subject = *wanted;
     bool waits = false;
-    // A record in no queue is known to its own coroutine alone.
-    if (subject.queue) {
+    {
         const std::lock_guard guard(mutex_);
         // A local holder may have handed over to it in the meantime.
         if (subject.under_way != operation::none || subject.outcome_ready || subject.where() != phase::acquiring)
@@ -324,13 +328,11 @@ void core::start_attempt(const record_ptr& wanted, time_point now, bool counted)
         waits = std::exchange(subject.waiting_on_adapter, false);
         if (counted && subject.attempts_made > 0)
             ++stats_.retries;
-    } else {
-        subject.under_way = operation::create;
+        subject.event = false;
+        subject.counted = counted;
+        subject.attempted = true;
+        subject.set_sent(now);
     }
-    subject.event = false;
-    subject.counted = counted;
-    subject.attempted = true;
-    subject.set_sent(now);
     if (waits)
         backend_->cancel_wait(subject);
     backend_->start_create(wanted, completion<create_outcome>::bind<&record::on_created>(wanted));
