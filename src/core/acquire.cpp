@@ -112,13 +112,13 @@ core::step core::grant_at_once(const record_ptr& wanted, time_point now)
 core::step core::next_step(const record_ptr& wanted, retry_schedule& schedule, std::uint32_t& seen)
 {
     record& subject = *wanted;
-    if (subject.where() == phase::held)
+    if (subject.where() != phase::acquiring)
         return step::granted;
     create_outcome outcome;
     bool answered = false;
     {
         const std::lock_guard guard(mutex_);
-        if (subject.where() == phase::held)
+        if (subject.where() != phase::acquiring)
             return step::granted;
         answered = std::exchange(subject.outcome_ready, false);
         if (answered)
@@ -226,7 +226,7 @@ core::step core::wait_or_attempt(const record_ptr& wanted, retry_schedule& sched
     const auto now = lease_clock::now();
     work todo;
     std::unique_lock guard(mutex_);
-    if (subject.where() == phase::held)
+    if (subject.where() != phase::acquiring)
         return step::granted;
     if (!subject.queue && !subject.outcome_ready)
         enqueue(subject, subject.attempted, todo);
@@ -428,7 +428,7 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
     create_outcome outcome;
     for (;;) {
         std::uint32_t seen = 0;
-        if (wanted->where() == phase::held) {
+        if (wanted->where() != phase::acquiring) {
             leaving.dismiss();
             co_return record::make_lock(std::move(wanted), std::move(self));
         }
@@ -442,7 +442,7 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
         }
         if (self->closed_to_new_.load())
             self->throw_shutting_down(*wanted);
-        if (wanted->where() != phase::held)
+        if (wanted->where() == phase::acquiring)
             co_await self->park(*wanted, place, seen);
     }
     if (self->closed_to_new_.load())
