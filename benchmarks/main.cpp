@@ -4,6 +4,9 @@
 
 #include "memory.hpp"
 #include "options.hpp"
+#ifdef COLOCK_BENCH_REDIS
+#include "peers.hpp"
+#endif
 #include "remote.hpp"
 #include "report.hpp"
 
@@ -26,6 +29,30 @@ void write(const std::string& file, const std::string& text)
         throw std::runtime_error("cannot write " + file);
 }
 
+bench::chart run(const bench::options& settings, bench::report& found)
+{
+    if (!settings.peers.empty()) {
+#ifdef COLOCK_BENCH_REDIS
+        return bench::run_peers(settings, found);
+#else
+        throw std::invalid_argument("--peers needs colock::redis, which this build was made without");
+#endif
+    }
+    bench::chart ratios{.title = "Memory: uncontended acquire+release, multiples of the floor; the line is the limit",
+        .bars = {},
+        .unit = "x",
+        .limit = 3.5};
+    if (settings.backend == "memory" || settings.backend == "memory:") {
+        bench::run_memory(settings, found);
+        ratios.bars = found.rows("Uncontended", "x");
+        for (auto& [name, ratio] : ratios.bars)
+            name.resize(name.rfind(", ratio"));
+    } else {
+        bench::run_remote(settings, found);
+    }
+    return ratios;
+}
+
 } // namespace
 
 int main(int count, char** words)
@@ -44,6 +71,9 @@ try {
             .value("seconds", settings.seconds, "S", "of each part of the run; default: 2", 0.01, 3600.0)
             .value("part", settings.part, "NAME",
                 "only uncontended, verbs, allocations, waiters, hand-off or load; default: all")
+            .value("peers", settings.peers, "FILE",
+                "with a Redis backend: run the programs that are listed there beside it (scripts/bench.sh --peers)")
+            .value("rounds", settings.rounds, "N", "with --peers: how often each has its turn; default: 3", 1, 1000)
             .value("json", file, "FILE", "also write the numbers there")
             .value("markdown", page, "FILE", "also write them as tables")
             .value("svg", picture, "FILE", "also draw the uncontended ratios")
@@ -59,21 +89,12 @@ try {
     found.fact("compiler", __VERSION__);
     found.fact("boost", BOOST_LIB_VERSION);
     found.fact("processors", std::to_string(std::thread::hardware_concurrency()));
-    if (settings.backend == "memory" || settings.backend == "memory:")
-        bench::run_memory(settings, found);
-    else
-        bench::run_remote(settings, found);
+    const auto picture_of = run(settings, found);
 
     found.print(std::cout);
     write(file, found.json() + '\n');
     write(page, found.markdown());
-    bench::chart ratios{.title = "Memory: uncontended acquire+release, multiples of the floor; the line is the limit",
-        .bars = found.rows("Uncontended", "x"),
-        .unit = "x",
-        .limit = 3.5};
-    for (auto& [name, ratio] : ratios.bars)
-        name.resize(name.rfind(", ratio"));
-    write(picture, ratios.svg());
+    write(picture, picture_of.svg());
     const bool missed = found.missed(bench::kind::counted) || (check && found.missed(bench::kind::timed));
     return (check || check_counts) && missed ? 1 : 0;
 } catch (const std::exception& failure) {

@@ -17,6 +17,10 @@ struct options
     double seconds = 2.0;
     /// The only part to run; empty: all.
     std::string part{};
+    /// A list of other libraries' programs to run beside ours; empty: none.
+    std::string peers{};
+    /// With them: how often each has its turn.
+    std::size_t rounds = 3;
 
     [[nodiscard]] bool wants(std::string_view name) const { return part.empty() || part == name; }
 };

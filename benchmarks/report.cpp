@@ -42,6 +42,8 @@ void report::print(std::ostream& out) const
                 << ' ' << std::left << std::setw(7) << row.unit;
             if (row.limit)
                 out << (row.met() ? "within " : "OVER   ") << written(*row.limit);
+            if (row.least)
+                out << (row.met() ? "at least " : "BELOW    ") << written(*row.least);
             out << '\n';
         }
     }
@@ -58,7 +60,8 @@ std::string report::markdown() const
         out << "\n| " << part.name << " | measured | limit |\n|---|---:|---:|\n";
         for (const measurement& row : part.rows)
             out << "| " << row.name << " | " << with_unit(row.value, row.unit) << " | "
-                << (row.limit ? with_unit(*row.limit, row.unit) : "") << " |\n";
+                << (row.limit ? with_unit(*row.limit, row.unit) : "")
+                << (row.least ? "at least " + with_unit(*row.least, row.unit) : "") << " |\n";
     }
     return out.str();
 }
@@ -119,6 +122,8 @@ std::string report::json() const
             json::object object{{"name", row.name}, {"value", row.value}, {"unit", row.unit}};
             if (row.limit)
                 object["limit"] = *row.limit;
+            if (row.least)
+                object["least"] = *row.least;
             rows.push_back(std::move(object));
         }
         sections.push_back(json::object{{"name", part.name}, {"rows", std::move(rows)}});

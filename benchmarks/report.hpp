@@ -27,8 +27,10 @@ struct measurement
     /// The largest that it should be.
     std::optional<double> limit{};
     kind how = kind::timed;
+    /// The smallest that it should be.
+    std::optional<double> least{};
 
-    [[nodiscard]] bool met() const { return !limit || value <= *limit; }
+    [[nodiscard]] bool met() const { return (!limit || value <= *limit) && (!least || value >= *least); }
 };
 
 struct section

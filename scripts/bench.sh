@@ -1,23 +1,101 @@
 #!/usr/bin/env bash
 # Builds and runs the benchmark.
 #
-#   scripts/bench.sh [OPTION]...     (scripts/bench.sh --help lists the benchmark's options)
-#   scripts/bench.sh --docs          runs it for docs/benchmarks.md, and writes its numbers there
+#   scripts/bench.sh [OPTION]...               (scripts/bench.sh --help lists the benchmark's options)
+#   scripts/bench.sh --backend redis ...       starts a Redis server for the run (redis://HOST:PORT: takes that one)
+#   scripts/bench.sh --backend redis --peers   runs other Redis lock libraries beside it, in turn
+#   scripts/bench.sh --docs ...                writes the numbers and the chart into docs/benchmarks.md
+#
+# The other libraries are installed into the cache, in the versions that benchmarks/peers names; one that cannot be
+# installed is named as missing.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-bench=$root/build/release/benchmarks/colock-bench
+bench=${COLOCK_BENCH:-$root/build/release/benchmarks/colock-bench}
+. "$root/scripts/environment.sh"
+peers=$colock_cache/peers
 
-"$root/scripts/build.sh" release colock-bench
-[ "${1:-}" = --docs ] || exec "$bench" "$@"
-shift
+say() { printf 'bench: %s\n' "$*" >&2; }
 
-tables=$(mktemp)
-trap 'rm -f "$tables" "$tables.page"' EXIT
-"$bench" --seconds 2 --markdown "$tables" --svg "$root/docs/benchmarks-memory.svg" "$@"
-awk -v tables="$tables" '
+# install NAME VERSIONS COMMAND...: again only when the list of versions has changed.
+install() {
+    local stamp=$peers/$1.installed
+    cmp -s "$stamp" "$2" && return 0
+    rm -f "$stamp"
+    "${@:3}" >"$peers/$1.log" 2>&1 && cp "$2" "$stamp" && return 0
+    say "cannot install the $1 libraries: $(tail -n 1 "$peers/$1.log")"
+    return 1
+}
+install_node() {
+    if ! command -v node || ! command -v npm; then
+        echo "node and npm are needed"
+        return 1
+    fi
+    cp "$root/benchmarks/peers/package.json" "$peers/" && npm --prefix "$peers" install --no-audit --no-fund
+}
+install_python() {
+    python3 -m venv --clear "$peers/python" &&
+        "$peers/python/bin/pip" install -r "$root/benchmarks/peers/requirements.txt"
+}
+
+# A line for each: its name, a tabulator, its command; no command if it cannot be had.
+list_peers() {
+    local name command
+    mkdir -p "$peers"
+    command=''
+    if install node "$root/benchmarks/peers/package.json" install_node; then
+        command="node '$root/benchmarks/peers/NAME.js' --modules '$peers'"
+    fi
+    for name in locco ioredis-lock redlock; do
+        printf '%s\t%s\n' "$name" "${command/NAME/$name}"
+    done
+    command=''
+    if install python "$root/benchmarks/peers/requirements.txt" install_python; then
+        command="'$peers/python/bin/python' '$root/benchmarks/peers/redis_py.py'"
+    fi
+    printf 'redis-py\t%s\n' "$command"
+}
+
+backend=memory:
+with_peers=no
+docs=no
+options=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --backend) backend=${2:?--backend needs a URL} && shift ;;
+    --backend=*) backend=${1#*=} ;;
+    --peers) with_peers=yes ;;
+    --docs) docs=yes ;;
+    *) options+=("$1") ;;
+    esac
+    shift
+done
+
+[ -n "${COLOCK_BENCH:-}" ] || "$root/scripts/build.sh" release colock-bench
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+name=${backend%%:*}
+if [ $with_peers = yes ]; then
+    list_peers >"$scratch/peers"
+    options=(--peers "$scratch/peers" "${options[@]}")
+fi
+if [ $docs = yes ]; then
+    options=(--seconds 2 --markdown "$scratch/tables" --svg "$root/docs/benchmarks-$name.svg" "${options[@]}")
+fi
+
+if [ "$backend" = redis ]; then
+    # shellcheck disable=SC2016
+    env -u COLOCK_TEST_REDIS "$root/scripts/servers.sh" run redis -- \
+        bash -c '"$0" --backend "$COLOCK_TEST_REDIS" "$@"' "$bench" "${options[@]}"
+else
+    "$bench" --backend "$backend" "${options[@]}"
+fi
+
+[ $docs = yes ] || exit 0
+awk -v tables="$scratch/tables" -v mark="<!-- measured: $name -->" '
     /^<!-- \/measured -->$/ { inside = 0 }
     !inside { print }
-    /^<!-- measured: memory -->$/ { inside = 1; while ((getline line <tables) > 0) print line }
-' "$root/docs/benchmarks.md" >"$tables.page"
-cat "$tables.page" >"$root/docs/benchmarks.md"
-echo "bench: wrote docs/benchmarks.md"
+    $0 == mark { inside = 1; while ((getline line <tables) > 0) print line }
+' "$root/docs/benchmarks.md" >"$scratch/page"
+cat "$scratch/page" >"$root/docs/benchmarks.md"
+say "wrote docs/benchmarks.md"

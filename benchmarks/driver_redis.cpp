@@ -1,0 +1,61 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "rivals.hpp"
+
+#include "redis/scripts.hpp"
+
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/redis/connection.hpp>
+#include <boost/redis/request.hpp>
+#include <boost/redis/response.hpp>
+
+#include <string>
+
+namespace asio = boost::asio;
+namespace redis = boost::redis;
+
+namespace bench {
+namespace {
+
+asio::awaitable<void> drive(
+    redis::connection& connection, const race& of, std::string value, progress& counted, std::size_t key)
+{
+    const auto& script = colock::redis::detail::scripts::get().release;
+    redis::request acquire;
+    redis::request release;
+    redis::response<std::string, std::int64_t> granted;
+    redis::response<std::int64_t> released;
+    const auto token = value.substr(0, 32);
+    for (; !counted.stopping; key = of.next(key)) {
+        const auto name = "{colock}:" + race::name(key);
+        acquire.clear();
+        acquire.push("SET", name, value, "NX", "PX", of.ttl.count());
+        acquire.push("INCR", "{colock}#fence");
+        co_await connection.async_exec(acquire, granted, asio::deferred);
+        release.clear();
+        release.push("EVALSHA", script.digest(), 2, name, "{colock}#probe", token);
+        co_await connection.async_exec(release, released, asio::deferred);
+        if (!std::get<0>(released) || std::get<0>(released).value() != 1)
+            throw std::runtime_error("the driver's loop has lost a lock");
+        ++counted.pairs;
+    }
+}
+
+} // namespace
+
+rate run_driver(const race& of, const std::string& value)
+{
+    asio::io_context io{1};
+    redis::connection connection(io.get_executor(), redis::logger(redis::logger::level::disabled));
+    redis::config where;
+    where.addr = {of.host, of.port};
+    connection.async_run(where, asio::detached);
+    const auto found = run_workers(
+        io, of, [&](progress& counted, std::size_t key) { return drive(connection, of, value, counted, key); });
+    connection.cancel();
+    io.restart();
+    io.run();
+    return found;
+}
+
+} // namespace bench

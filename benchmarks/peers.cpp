@@ -1,0 +1,246 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "peers.hpp"
+
+#include "alternation.hpp"
+#include "rivals.hpp"
+#include "statistics.hpp"
+
+#include <colock/connect.hpp>
+#include <colock/locker.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/json.hpp>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace asio = boost::asio;
+
+namespace bench {
+namespace {
+
+struct rival
+{
+    enum class kind : unsigned char
+    {
+        ours,
+        ours_shared,
+        raw,
+        driver,
+        peer,
+    };
+
+    std::string name;
+    kind is;
+    std::function<rate(const race&)> run;
+    /// Of each round.
+    std::vector<rate> found{};
+};
+
+/// redis://host:port of a server without a password: the other libraries' programs are given no more than that.
+race race_at(const std::string& url)
+{
+    constexpr std::string_view scheme = "redis://";
+    const auto colon = url.rfind(':');
+    if (!url.starts_with(scheme) || colon < scheme.size() || url.find_first_of("@/?", scheme.size()) != url.npos)
+        throw std::invalid_argument("--peers needs --backend redis://HOST:PORT");
+    return {.host = url.substr(scheme.size(), colon - scheme.size()), .port = url.substr(colon + 1)};
+}
+
+asio::awaitable<void> work(
+    colock::locker locker, const race& of, colock::lock_mode mode, progress& counted, std::size_t key)
+{
+    const colock::acquire_options how{.mode = mode};
+    for (; !counted.stopping; key = of.next(key)) {
+        colock::lock lock = co_await locker.acquire(race::name(key), how);
+        co_await lock.release();
+        ++counted.pairs;
+    }
+}
+
+/// Each slice has a connection of its own, as those of the others have.
+rate run_ours(const std::string& url, const race& of, colock::lock_mode mode)
+{
+    asio::io_context io{1};
+    const colock::locker locker(colock::make_adapter(io.get_executor(), url), {.ttl = of.ttl});
+    return run_workers(
+        io, of, [&](progress& counted, std::size_t key) { return work(locker, of, mode, counted, key); });
+}
+
+/// What colock stores at a key.
+std::string stored_value(const std::string& url, const race& of)
+{
+    std::string value;
+    asio::io_context io{1};
+    const colock::locker impatient(
+        colock::make_adapter(io.get_executor(), url), {.retry = colock::retry_policy::never()});
+    run_until_done(io, [](colock::locker probe, const race& where, std::string& found) -> asio::awaitable<void> {
+        colock::lock lock = co_await probe.acquire("load:probe");
+        found = stored_at(where, "{colock}:load:probe");
+        co_await lock.release();
+    }(impatient, of, value));
+    return value;
+}
+
+rate run_program(const std::string& command, const race& of)
+{
+    const auto seconds = std::chrono::duration<double>(of.time).count();
+    const auto line = command + " --host " + of.host + " --port " + of.port + " --ttl " +
+                      std::to_string(of.ttl.count()) + " --keys " + std::to_string(of.keys) + " --concurrency " +
+                      std::to_string(of.in_flight) + " --seconds " + std::to_string(seconds);
+    const std::unique_ptr<FILE, int (*)(FILE*)> output(popen(line.c_str(), "r"), pclose);
+    std::array<char, 4096> text{};
+    if (!output || !std::fgets(text.data(), static_cast<int>(text.size()), output.get()))
+        throw std::runtime_error("no answer from: " + line);
+    const auto answer = boost::json::parse(text.data());
+    return {answer.at("pairs_per_second").to_number<double>(), answer.at("cpu_us_per_pair").to_number<double>()};
+}
+
+/// A line for each program: its name, a tabulator, its command; without a command it is missing.
+std::vector<rival> read_programs(const std::string& file, report& found)
+{
+    std::vector<rival> programs;
+    std::string missing;
+    std::ifstream lines(file);
+    if (!lines)
+        throw std::runtime_error("cannot read " + file);
+    for (std::string line; std::getline(lines, line);) {
+        const auto tabulator = line.find('\t');
+        auto name = line.substr(0, tabulator);
+        const auto command = tabulator == line.npos ? std::string() : line.substr(tabulator + 1);
+        if (command.empty())
+            (missing += missing.empty() ? "" : ", ") += name;
+        else
+            programs.push_back(
+                {std::move(name), rival::kind::peer, [command](const race& of) { return run_program(command, of); }});
+    }
+    if (!missing.empty())
+        found.fact("missing", missing);
+    return programs;
+}
+
+/// The median over the rounds of what `use` makes of each one's rate.
+template <class Use>
+double typical(const rival& of, Use use)
+{
+    std::vector<double> values;
+    for (const rate& each : of.found)
+        values.push_back(use(each));
+    return median(std::move(values));
+}
+double speed(const rival& of)
+{
+    return typical(of, [](const rate& each) { return each.pairs_per_second; });
+}
+/// The rounds are compared one by one: what happened to the machine in a round happened to both.
+double ratio(const rival& of, const rival& to)
+{
+    std::vector<double> values;
+    for (std::size_t round = 0; round < of.found.size(); ++round)
+        values.push_back(of.found[round].pairs_per_second / to.found[round].pairs_per_second);
+    return median(std::move(values));
+}
+
+const rival& first(const std::vector<rival>& rivals, rival::kind is)
+{
+    return *std::ranges::find(rivals, is, &rival::is);
+}
+const rival* best_peer(const std::vector<rival>& rivals)
+{
+    const rival* best = nullptr;
+    for (const rival& each : rivals)
+        if (each.is == rival::kind::peer && (!best || speed(each) > speed(*best)))
+            best = &each;
+    return best;
+}
+
+void judge(const race& of, const std::vector<rival>& rivals, report& found)
+{
+    const auto& ours = first(rivals, rival::kind::ours);
+    const auto& raw = first(rivals, rival::kind::raw);
+    const bool alone = of.in_flight == 1;
+    for (const rival& each : rivals) {
+        found.add({each.name + ", pairs per second", speed(each), "/s"});
+        if (&each == &raw)
+            continue;
+        measurement reached{each.name + " / raw", ratio(each, raw), "x"};
+        if (&each == &ours && !alone)
+            reached.least = 0.75;
+        found.add(reached);
+    }
+    if (alone) {
+        measurement beside{"colock / driver's loop", ratio(ours, first(rivals, rival::kind::driver)), "x"};
+        beside.least = 0.85;
+        found.add(beside);
+    }
+    if (const auto* const best = best_peer(rivals)) {
+        for (const rival& each : rivals) {
+            if (each.is != rival::kind::ours && each.is != rival::kind::ours_shared)
+                continue;
+            measurement beside{each.name + " / " + best->name + ", the best peer", ratio(each, *best), "x"};
+            if (!alone)
+                beside.least = each.is == rival::kind::ours ? 3.5 : 2.0;
+            found.add(beside);
+        }
+    }
+    for (const rival& each : rivals) {
+        measurement cost{
+            each.name + ", CPU per pair", typical(each, [](const rate& round) { return round.cpu_us_per_pair; }), "us"};
+        if (&each == &ours && of.in_flight == 64)
+            cost.limit = 2.0;
+        found.add(cost);
+    }
+}
+
+} // namespace
+
+chart run_peers(const options& settings, report& found)
+{
+    race of = race_at(settings.backend);
+    of.time = std::chrono::nanoseconds(static_cast<std::int64_t>(settings.seconds * 1e9));
+    const auto value = stored_value(settings.backend, of);
+    const auto ours = [&](colock::lock_mode mode) {
+        return [&, mode](const race& now) { return run_ours(settings.backend, now, mode); };
+    };
+
+    std::vector<rival> rivals{
+        {"colock", rival::kind::ours, ours(colock::lock_mode::exclusive)},
+        {"raw", rival::kind::raw, [&](const race& now) { return run_raw(now, value); }},
+        {"driver's loop", rival::kind::driver, [&](const race& now) { return run_driver(now, value); }},
+        {"colock, shared", rival::kind::ours_shared, ours(colock::lock_mode::shared)},
+    };
+    for (rival& each : read_programs(settings.peers, found))
+        rivals.push_back(std::move(each));
+
+    chart drawn{.title = "Redis: uncontended acquire+release, as a share of the same commands sent raw",
+        .bars = {},
+        .unit = "x",
+        .limit = 0.75};
+    for (const std::size_t in_flight : {1U, 64U, 1000U}) {
+        of.in_flight = in_flight;
+        of.keys = in_flight * 100;
+        for (rival& each : rivals)
+            each.found.clear();
+        for (std::size_t round = 0; round < settings.rounds; ++round)
+            for (rival& each : rivals)
+                each.found.push_back(each.run(of));
+        found.begin("Redis: " + std::to_string(in_flight) + " in flight, each on keys of its own, median of " +
+                    std::to_string(settings.rounds) + " rounds");
+        judge(of, rivals, found);
+        for (const rival& each : rivals)
+            if (each.is != rival::kind::raw)
+                drawn.bars.emplace_back(std::to_string(in_flight) + " in flight, " + each.name,
+                    ratio(each, first(rivals, rival::kind::raw)));
+    }
+    return drawn;
+}
+
+} // namespace bench

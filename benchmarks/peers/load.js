@@ -1,0 +1,74 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+'use strict';
+
+const { createRequire } = require('node:module');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
+const { parseArgs } = require('node:util');
+
+const text = (fallback) => ({ type: 'string', default: fallback });
+const { values } = parseArgs({
+    options: {
+        host: text('127.0.0.1'),
+        port: text('6379'),
+        ttl: text('30000'),
+        keys: text('6400'),
+        concurrency: text('64'),
+        seconds: text('2'),
+        // Where the libraries are installed: never in the tree.
+        modules: text('.'),
+    },
+});
+
+const installed = createRequire(path.resolve(values.modules, 'package.json'));
+const number = (name) => Number(values[name]);
+
+exports.ttl = number('ttl');
+exports.required = (name) => installed(name);
+exports.imported = (name) => import(pathToFileURL(installed.resolve(name)).href);
+exports.connect = () => {
+    const { Redis } = installed('ioredis');
+    return new Redis({ host: values.host, port: number('port'), enableAutoPipelining: true });
+};
+
+/// Each worker takes its own keys in turn, so that nothing is contended: what is measured is the way there and back.
+/// Prints the rate between a warm-up and the end.
+exports.run = async (pair) => {
+    const [keys, concurrency, seconds] = [number('keys'), number('concurrency'), number('seconds')];
+    let pairs = 0;
+    let stopping = false;
+    const work = async (first) => {
+        for (let key = first; !stopping; key = key + concurrency < keys ? key + concurrency : first) {
+            await pair(`load:${key}`);
+            ++pairs;
+        }
+    };
+    const workers = [];
+    for (let first = 0; first < concurrency; ++first) workers.push(work(first));
+    const pause = (time) => new Promise((resolve) => setTimeout(resolve, time * 1000));
+    const ended = (async () => {
+        await pause(Math.min(seconds, 0.5));
+        const [before, cpu, start] = [pairs, process.cpuUsage(), process.hrtime.bigint()];
+        await pause(seconds);
+        const counted = pairs - before;
+        const { user, system } = process.cpuUsage(cpu);
+        const elapsed = Number(process.hrtime.bigint() - start) / 1e9;
+        stopping = true;
+        console.log(
+            JSON.stringify({
+                pairs_per_second: counted / elapsed,
+                cpu_us_per_pair: (user + system) / Math.max(counted, 1),
+            }),
+        );
+    })();
+    await Promise.all([...workers, ended]);
+};
+
+exports.main = (body) =>
+    body().then(
+        () => process.exit(0),
+        (problem) => {
+            console.error(problem);
+            process.exit(1);
+        },
+    );

@@ -1,0 +1,51 @@
+# Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+import argparse
+import asyncio
+import json
+import time
+
+from redis.asyncio import Redis
+
+
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=6379)
+    parser.add_argument("--ttl", type=int, default=30000)
+    parser.add_argument("--keys", type=int, default=6400)
+    parser.add_argument("--concurrency", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    return parser.parse_args()
+
+
+async def main(asked):
+    # A connection carries one command at a time here: its pool opens as many as are in flight.
+    client = Redis(host=asked.host, port=asked.port)
+    pairs = 0
+    stopping = False
+
+    # Each worker takes its own keys in turn, so that nothing is contended.
+    async def work(first):
+        nonlocal pairs
+        key = first
+        while not stopping:
+            lock = client.lock(f"load:{key}", timeout=asked.ttl / 1000, sleep=0.05, thread_local=False)
+            if not await lock.acquire():
+                raise RuntimeError("not acquired")
+            await lock.release()
+            pairs += 1
+            key = key + asked.concurrency if key + asked.concurrency < asked.keys else first
+
+    workers = [asyncio.create_task(work(first)) for first in range(asked.concurrency)]
+    await asyncio.sleep(min(asked.seconds, 0.5))
+    before, cpu, start = pairs, time.process_time(), time.monotonic()
+    await asyncio.sleep(asked.seconds)
+    counted = pairs - before
+    cpu, elapsed = time.process_time() - cpu, time.monotonic() - start
+    stopping = True
+    await asyncio.gather(*workers)
+    await client.aclose()
+    print(json.dumps({"pairs_per_second": counted / elapsed, "cpu_us_per_pair": cpu * 1e6 / max(counted, 1)}))
+
+
+asyncio.run(main(options()))

@@ -1,0 +1,13 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+'use strict';
+
+const { connect, main, required, run, ttl } = require('./load.js');
+
+main(async () => {
+    const { default: Redlock } = required('redlock');
+    const redlock = new Redlock([connect()], { retryCount: 10, retryDelay: 50 });
+    await run(async (key) => {
+        const lock = await redlock.acquire([key], ttl);
+        await lock.release();
+    });
+});

@@ -1,0 +1,210 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "rivals.hpp"
+#include "statistics.hpp"
+
+#include "redis/scripts.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/write.hpp>
+
+#include <array>
+#include <deque>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace bench {
+namespace {
+
+void append_command(std::string& to, std::initializer_list<std::string_view> words)
+{
+    ((to += '*') += std::to_string(words.size())) += "\r\n";
+    for (const std::string_view word : words) {
+        ((to += '$') += std::to_string(word.size())) += "\r\n";
+        (to += word) += "\r\n";
+    }
+}
+
+/// Every reply of the commands that are timed is one line, so lines are all that has to be read.
+class wire
+{
+public:
+    explicit wire(const race& of)
+    {
+        asio::connect(socket_, tcp::resolver(io_).resolve(of.host, of.port));
+        socket_.set_option(tcp::no_delay(true));
+    }
+
+    void command(std::initializer_list<std::string_view> words) { append_command(out_, words); }
+    void flush()
+    {
+        asio::write(socket_, asio::buffer(out_));
+        out_.clear();
+    }
+    std::string line()
+    {
+        const auto size = asio::read_until(socket_, asio::dynamic_buffer(rest_), "\r\n");
+        std::string found = rest_.substr(0, size - 2);
+        rest_.erase(0, size);
+        return found;
+    }
+    /// Waits for at least one line; `use` gets all that are there.
+    template <class Use>
+    void lines(Use use)
+    {
+        const auto size = socket_.read_some(asio::buffer(chunk_));
+        rest_.append(chunk_.data(), size);
+        std::size_t start = 0;
+        for (auto end = rest_.find('\n'); end != rest_.npos; end = rest_.find('\n', start)) {
+            use(std::string_view(rest_).substr(start, end - 1 - start));
+            start = end + 1;
+        }
+        rest_.erase(0, start);
+    }
+
+private:
+    asio::io_context io_;
+    tcp::socket socket_{io_};
+    std::string out_;
+    std::string rest_;
+    std::array<char, 65536> chunk_{};
+};
+
+void expect(bool as_it_should_be, std::string_view answer)
+{
+    if (!as_it_should_be)
+        throw std::runtime_error("the server answered " + std::string(answer));
+}
+
+struct pair_in_flight
+{
+    enum class step : unsigned char
+    {
+        set,
+        count,
+        release,
+    };
+
+    std::size_t key;
+    std::string value;
+    step waits_for = step::set;
+};
+
+class raw_race
+{
+public:
+    raw_race(const race& of, const std::string& value) : of_(of), value_(value), ttl_(std::to_string(of.ttl.count()))
+    {
+        const auto& release = colock::redis::detail::scripts::get().release;
+        wire_.command({"SCRIPT", "LOAD", release.text()});
+        wire_.flush();
+        expect(wire_.line() == "$40", "SCRIPT LOAD with an error");
+        digest_ = wire_.line();
+    }
+
+    rate run()
+    {
+        for (std::size_t key = 0; key < of_.in_flight; ++key)
+            acquire({key, value_});
+        run_until(std::chrono::steady_clock::now() + of_.warm_up());
+        pairs_ = 0;
+        const auto start = std::chrono::steady_clock::now();
+        const auto cpu = thread_cpu_time();
+        run_until(start + of_.time);
+        const auto pairs = static_cast<double>(pairs_);
+        const auto used = static_cast<double>((thread_cpu_time() - cpu).count());
+        const auto elapsed = static_cast<double>((std::chrono::steady_clock::now() - start).count());
+        stopping_ = true;
+        while (!flying_.empty())
+            turn();
+        return {pairs * 1e9 / elapsed, used / 1e3 / pairs};
+    }
+
+private:
+    void run_until(std::chrono::steady_clock::time_point end)
+    {
+        while (std::chrono::steady_clock::now() < end)
+            turn();
+    }
+    void turn()
+    {
+        wire_.flush();
+        wire_.lines([this](std::string_view answer) { answered(answer); });
+    }
+
+    void acquire(pair_in_flight next)
+    {
+        // A token of its own for each pair, as costly to send as colock's.
+        std::uint64_t number = ++tokens_;
+        for (std::size_t digit = 0; digit < 16; ++digit, number >>= 4)
+            next.value[digit] = "0123456789abcdef"[number & 15];
+        wire_.command({"SET", locked(next.key), next.value, "NX", "PX", ttl_});
+        wire_.command({"INCR", "{colock}#fence"});
+        next.waits_for = pair_in_flight::step::set;
+        flying_.push_back(std::move(next));
+    }
+    void answered(std::string_view answer)
+    {
+        using enum pair_in_flight::step;
+        auto& first = flying_.front();
+        if (first.waits_for == set) {
+            expect(answer == "+OK", answer);
+            first.waits_for = count;
+            return;
+        }
+        expect(answer.starts_with(':'), answer);
+        auto pair = std::move(first);
+        flying_.pop_front();
+        if (pair.waits_for == count) {
+            wire_.command({"EVALSHA", digest_, "2", locked(pair.key), "{colock}#probe",
+                std::string_view(pair.value).substr(0, 32)});
+            pair.waits_for = release;
+            flying_.push_back(std::move(pair));
+            return;
+        }
+        expect(answer == ":1", answer);
+        ++pairs_;
+        pair.key = of_.next(pair.key);
+        if (!stopping_)
+            acquire(std::move(pair));
+    }
+    const std::string& locked(std::size_t key) { return name_ = "{colock}:" + race::name(key); }
+
+    const race& of_;
+    const std::string& value_;
+    std::string ttl_;
+    wire wire_{of_};
+    std::string digest_;
+    /// In the order of their last commands, which is that of the answers.
+    std::deque<pair_in_flight> flying_;
+    std::string name_;
+    std::uint64_t tokens_ = 0;
+    std::uint64_t pairs_ = 0;
+    bool stopping_ = false;
+};
+
+} // namespace
+
+rate run_raw(const race& of, const std::string& value)
+{
+    return raw_race(of, value).run();
+}
+
+std::string stored_at(const race& of, const std::string& key)
+{
+    wire asked(of);
+    asked.command({"GET", key});
+    asked.flush();
+    expect(asked.line().starts_with('$'), "GET with an error");
+    return asked.line();
+}
+
+} // namespace bench
