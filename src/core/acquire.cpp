@@ -104,7 +104,7 @@ core::step core::grant_at_once(const record_ptr& wanted, time_point now)
     }
     const std::lock_guard guard(mutex_);
     ++stats_.attempts;
-    ++wanted->attempts_made;
+    wanted->attempts_made.store(1, std::memory_order_relaxed);
     hold(*wanted, outcome->fence);
     return stats_.grants % immediate_grants_in_a_row == 0 ? step::yield : step::granted;
 }

@@ -102,7 +102,8 @@ public:
     time_point holder_expires = time_point::max();
     /// The head's wait at the adapter; a late completion of an earlier one carries another number.
     std::uint32_t wait_number = 0;
-    std::uint32_t attempts_made = 0;
+    /// Atomic, because an acquire that ends while an attempt is under way tells how many there were.
+    std::atomic<std::uint32_t> attempts_made{0};
 
     // The lease.
     std::uint64_t fence = 0;
