@@ -11,6 +11,7 @@
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <initializer_list>
@@ -115,17 +116,17 @@ public:
         for (std::size_t key = 0; key < of_.in_flight; ++key)
             acquire({key, value_});
         run_until(std::chrono::steady_clock::now() + of_.warm_up());
-        pairs_ = 0;
+        const auto before = pairs_;
         const auto start = std::chrono::steady_clock::now();
         const auto cpu = thread_cpu_time();
         run_until(start + of_.time);
-        const auto pairs = static_cast<double>(pairs_);
+        const auto pairs = static_cast<double>(pairs_ - before);
         const auto used = static_cast<double>((thread_cpu_time() - cpu).count());
         const auto elapsed = static_cast<double>((std::chrono::steady_clock::now() - start).count());
         stopping_ = true;
         while (!flying_.empty())
             turn();
-        return {pairs * 1e9 / elapsed, used / 1e3 / pairs};
+        return {pairs * 1e9 / elapsed, used / 1e3 / std::max(pairs, 1.0), static_cast<double>(pairs_)};
     }
 
 private:
@@ -205,6 +206,21 @@ std::string stored_at(const race& of, const std::string& key)
     asked.flush();
     expect(asked.line().starts_with('$'), "GET with an error");
     return asked.line();
+}
+
+double server_cpu_us(const race& of)
+{
+    wire asked(of);
+    asked.command({"INFO", "cpu"});
+    asked.flush();
+    double seconds = 0.0;
+    for (const std::string_view name : {"used_cpu_sys:", "used_cpu_user:"}) {
+        std::string line = asked.line();
+        while (!line.starts_with(name))
+            line = asked.line();
+        seconds += std::stod(line.substr(name.size()));
+    }
+    return seconds * 1e6;
 }
 
 } // namespace bench

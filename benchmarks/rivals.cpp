@@ -45,7 +45,7 @@ asio::awaitable<rate> count_workers(const race& of, const worker& each)
     }
     if (failure)
         std::rethrow_exception(failure);
-    co_return rate{pairs * 1e9 / elapsed, used / 1e3 / std::max(pairs, 1.0)};
+    co_return rate{pairs * 1e9 / elapsed, used / 1e3 / std::max(pairs, 1.0), static_cast<double>(counted.pairs)};
 }
 
 asio::awaitable<void> keep(asio::awaitable<rate> counting, rate& found)

@@ -40,6 +40,9 @@ struct rate
 {
     double pairs_per_second = 0.0;
     double cpu_us_per_pair = 0.0;
+    /// All pairs of the slice, those of the warm-up among them.
+    double pairs = 0.0;
+    double server_us_per_pair = 0.0;
 };
 
 /// What the workers of a race count, and when they stop.
@@ -60,6 +63,8 @@ using worker = std::function<boost::asio::awaitable<void>(progress& counted, std
 [[nodiscard]] rate run_raw(const race& of, const std::string& value);
 /// What is stored at a key now.
 [[nodiscard]] std::string stored_at(const race& of, const std::string& key);
+/// CPU time that the server has used since its start.
+[[nodiscard]] double server_cpu_us(const race& of);
 
 /// The same commands, by a loop over the driver that colock uses.
 [[nodiscard]] rate run_driver(const race& of, const std::string& value);

@@ -58,6 +58,7 @@ exports.run = async (pair) => {
             JSON.stringify({
                 pairs_per_second: counted / elapsed,
                 cpu_us_per_pair: (user + system) / Math.max(counted, 1),
+                pairs,
             }),
         );
     })();

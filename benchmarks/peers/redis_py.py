@@ -45,7 +45,12 @@ async def main(asked):
     stopping = True
     await asyncio.gather(*workers)
     await client.aclose()
-    print(json.dumps({"pairs_per_second": counted / elapsed, "cpu_us_per_pair": cpu * 1e6 / max(counted, 1)}))
+    answer = {
+        "pairs_per_second": counted / elapsed,
+        "cpu_us_per_pair": cpu * 1e6 / max(counted, 1),
+        "pairs": pairs,
+    }
+    print(json.dumps(answer))
 
 
 asyncio.run(main(options()))
