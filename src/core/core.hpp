@@ -262,6 +262,7 @@ private:
     bool detached_ = false;
     std::atomic<bool> dead_{false};
     boost::unordered_flat_map<std::string_view, std::unique_ptr<key_queue>> queues_;
+    std::vector<std::unique_ptr<key_queue>> spare_queues_;
     /// How many queues there are per hash, so that an uncontended acquire needs neither the mutex nor a look-up.
     std::array<std::atomic<std::uint32_t>, 1024> queued_{};
     registry held_;

@@ -2,6 +2,7 @@
 #include "core/work.hpp"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -300,6 +301,9 @@ asio::awaitable<lost_reason> core::lost(std::shared_ptr<core> self, record_ptr h
                 co_return *held->end_reason;
             seen = held->version;
         }
+        // One that came between two awaits is only recorded, and this wait may be a long one.
+        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
+            throw boost::system::system_error(asio::error::operation_aborted);
         co_await self->park(*held, place, seen);
     }
 }

@@ -9,6 +9,8 @@ namespace {
 /// other processes get their turn.
 constexpr unsigned hand_overs_in_a_row = 16;
 
+constexpr std::size_t most_spare_queues = 64;
+
 bool is_shared(const record& member)
 {
     return member.mode() == lock_mode::shared;
@@ -36,7 +38,14 @@ void core::enqueue(record& wanted, bool as_head, work& todo)
 {
     key_queue* queue = find_queue(wanted);
     if (!queue) {
-        auto made = std::make_unique<key_queue>();
+        // On a remote backend every acquire passes through a queue: recycled, it costs no memory of its own.
+        std::unique_ptr<key_queue> made;
+        if (spare_queues_.empty()) {
+            made = std::make_unique<key_queue>();
+        } else {
+            made = std::move(spare_queues_.back());
+            spare_queues_.pop_back();
+        }
         made->key = wanted.key();
         made->hash = wanted.key_hash();
         queue = made.get();
@@ -84,8 +93,13 @@ bool core::leave_queue(record& wanted, work& todo)
     if (queue->members.empty()) {
         const auto found = queues_.find(std::string_view(queue->key));
         queued_[queue->hash % queued_.size()].fetch_sub(1, std::memory_order_release);
-        todo.queue = std::move(found->second);
+        auto done = std::move(found->second);
         queues_.erase(found);
+        if (spare_queues_.size() < most_spare_queues) {
+            done->holder = nullptr;
+            done->handed_over = 0;
+            spare_queues_.push_back(std::move(done));
+        }
         if (queues_.empty())
             arm_timer();
         return false;

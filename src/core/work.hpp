@@ -52,7 +52,6 @@ struct core::work
     boost::container::small_vector<event, 1> events;
     /// References that the lists have given up.
     boost::container::small_vector<record_ptr, 1> ended;
-    std::unique_ptr<key_queue> queue;
     std::shared_ptr<core> keep;
 
     void ask(action what, record& subject, record_ptr next = {})
