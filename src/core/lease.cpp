@@ -2,8 +2,8 @@
 #include "core/work.hpp"
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/error.hpp>
 #include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
