@@ -1,0 +1,59 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+//
+// Reservations over HTTP: `curl -X POST http://127.0.0.1:PORT/reserve/A12` is answered with 200, with 409 if the seat
+// is taken, and with 503 if its lock could not be had in time. Servers of one backend and one folder sell the same
+// seats.
+
+#include "desk.hpp"
+#include "seats.hpp"
+#include "server.hpp"
+
+#include "../../tools/arguments.hpp"
+
+#include <colock/connect.hpp>
+#include <colock/locker.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <iostream>
+#include <string>
+
+using namespace std::chrono_literals;
+
+int main(int count, char** words)
+try {
+    std::string backend = "memory:";
+    std::string folder = "seats";
+    unsigned limit = 1000;
+    unsigned hold = 20;
+    if (const auto early = tools::arguments("reserve: reservations over HTTP, on a free port of 127.0.0.1")
+            .value("backend", backend, "URL", "where the locks live; default: memory:")
+            .value("folder", folder, "FOLDER", "where the reservations live; default: seats")
+            .value("limit-ms", limit, "N", "how long a request waits for a lock; default: 1000", 1, 3'600'000)
+            .value("hold-ms", hold, "N", "how long a reservation takes; default: 20", 0, 3'600'000)
+            .parse(count, words))
+        return *early;
+
+    asio::io_context io{1};
+    const seats hall(folder, std::chrono::milliseconds(hold));
+    const colock::locker locker(colock::make_adapter(io.get_executor(), backend), {.ttl = 5s});
+    const desk clerk(locker, hall, std::chrono::milliseconds(limit));
+    asio::ip::tcp::acceptor acceptor(io, {asio::ip::address_v4::loopback(), 0});
+    std::cout << "listening on http://127.0.0.1:" << acceptor.local_endpoint().port() << std::endl;
+    asio::co_spawn(io, listen(std::move(acceptor), clerk), [](std::exception_ptr failure) {
+        if (failure)
+            std::rethrow_exception(failure);
+    });
+    asio::signal_set stop(io, SIGINT, SIGTERM);
+    stop.async_wait([&io](auto...) { io.stop(); });
+    io.run();
+} catch (const std::exception& failure) {
+    std::cerr << "error: " << failure.what() << '\n';
+    return 2;
+}
