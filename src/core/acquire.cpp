@@ -92,7 +92,8 @@ asio::awaitable<lock> core::acquire_under(std::shared_ptr<core> self, record_ptr
 /// The uncontended acquire of a backend that answers at once: nothing is queued, parked or collected for later.
 core::step core::grant_at_once(const record_ptr& wanted, time_point now)
 {
-    if (!can_.immediate || options_.observer || is_queued(*wanted) || closed_to_new_.load(std::memory_order_relaxed))
+    if (!can_.immediate || options_.observer || (may_be_queued(wanted->key_hash()) && is_queued(*wanted)) ||
+        closed_to_new_.load(std::memory_order_relaxed))
         return step::again;
     wanted->attempted = true;
     wanted->set_sent(now);

@@ -53,7 +53,8 @@ bool core::release_at_once(const record_ptr& held)
         const std::lock_guard guard(mutex_);
         if (!can_.immediate || subject.where() != phase::held || subject.under_way != operation::none ||
             subject.tainted() || !subject.waiters.empty() || subject.due != time_point::max() || options_.observer ||
-            find_queue(subject) || closed_to_new_.load(std::memory_order_relaxed))
+            (may_be_queued(subject.key_hash()) && find_queue(subject)) ||
+            closed_to_new_.load(std::memory_order_relaxed))
             return false;
         held_.erase(held_.iterator_to(subject));
         subject.end_reason = lost_reason::released;
@@ -71,6 +72,7 @@ bool core::release_at_once(const record_ptr& held)
     {
         const std::lock_guard guard(mutex_);
         --stats_.releases;
+        may_stand(subject, subject.ttl());
         enter_ending(subject);
     }
     on_given_back(held, std::move(*outcome));

@@ -48,7 +48,6 @@ void core::hold(record& wanted, std::uint64_t fence)
     if (wanted.max_hold > milliseconds::zero())
         wanted.hold_until = saturating_add(sent, wanted.max_hold);
     wanted.lease().set_ttl_bound(capped_deadline(wanted, wanted.ttl()));
-    may_stand(wanted, wanted.ttl());
     wanted.move_to(phase::held);
     held_.push_back(wanted);
 
@@ -61,7 +60,8 @@ void core::hold(record& wanted, std::uint64_t fence)
     }
     if (wanted.renews && wanted.ttl() > milliseconds::zero())
         wanted.renew_at = saturating_add(sent, wanted.ttl() / 3);
-    reschedule_held(wanted);
+    if (wanted.renews || options_.observer || wanted.due != time_point::max())
+        reschedule_held(wanted);
 }
 
 void core::grant(record& wanted, std::uint64_t fence, work& todo)
@@ -175,6 +175,7 @@ void core::begin_end(record& held, lost_reason reason, work& todo)
     held.move_to(phase::ending);
     held.renew_at = time_point::max();
     held.answer_deadline = time_point::max();
+    may_stand(held, held.ttl());
     enter_ending(held);
     if (key_queue* queue = find_queue(held); queue && queue->holder == &held)
         queue->holder = nullptr;

@@ -34,7 +34,7 @@ lock& lock::operator=(lock&& other) noexcept
 
 lock::~lock()
 {
-    if (record_)
+    if (record_ && record::of(record_).where() != detail::phase::ended)
         core_->let_go(record::of(record_));
 }
 

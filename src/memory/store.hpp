@@ -26,24 +26,40 @@ public:
     aftermath& operator=(const aftermath&) = delete;
     ~aftermath()
     {
-        for (auto& claim : broken_)
+        if (!calls_)
+            return;
+        for (auto& claim : calls_->broken)
             claim->lost(lost_reason::broken);
-        for (auto& wake : woken_)
+        for (auto& wake : calls_->woken)
             wake(woken{});
     }
 
-    void wake(completion<woken> waiting) { woken_.push_back(std::move(waiting)); }
-    void break_claim(claim_ptr claim) { broken_.push_back(std::move(claim)); }
+    void wake(completion<woken> waiting) { calls().woken.push_back(std::move(waiting)); }
+    void break_claim(claim_ptr claim) { calls().broken.push_back(std::move(claim)); }
     void drop(claim_ptr claim) { claims_.push_back(std::move(claim)); }
-    void drop(completion<woken> waiting) { completions_.push_back(std::move(waiting)); }
+    void drop(completion<woken> waiting)
+    {
+        if (waiting)
+            calls().dropped.push_back(std::move(waiting));
+    }
 
 private:
-    template <class T>
-    using list = boost::container::small_vector<T, 1>;
-    list<claim_ptr> claims_;
-    list<completion<woken>> completions_;
-    list<claim_ptr> broken_;
-    list<completion<woken>> woken_;
+    /// What only a contended or a broken lock has.
+    struct callbacks
+    {
+        std::vector<completion<woken>> dropped;
+        std::vector<claim_ptr> broken;
+        std::vector<completion<woken>> woken;
+    };
+    [[nodiscard]] callbacks& calls()
+    {
+        if (!calls_)
+            calls_ = std::make_unique<callbacks>();
+        return *calls_;
+    }
+
+    boost::container::small_vector<claim_ptr, 1> claims_;
+    std::unique_ptr<callbacks> calls_;
 };
 
 /// The locks themselves: who holds and who queues for which key, in shards by the key's hash.
