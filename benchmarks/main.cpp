@@ -63,6 +63,7 @@ try {
     std::string picture;
     bool check = false;
     bool check_counts = false;
+    bool threaded = false;
     const auto early =
         tools::arguments("colock-bench: what a lock costs, beside the least that it could cost in the same run")
             .value("backend", settings.backend, "URL", "what to measure; default: memory:")
@@ -77,11 +78,15 @@ try {
             .value("json", file, "FILE", "also write the numbers there")
             .value("markdown", page, "FILE", "also write them as tables")
             .value("svg", picture, "FILE", "also draw the uncontended ratios")
+            .flag("threaded", threaded, "make and end a thread first, after which locks and reference counts are real")
             .flag("check", check, "exit with 1 if a limit is missed")
             .flag("check-counts", check_counts, "the same, for numbers that do not depend on the machine's mood")
             .parse(count, words);
     if (early)
         return *early;
+
+    if (threaded)
+        std::thread([] {}).join();
 
     bench::report found;
     // The URL may hold a password.
@@ -89,6 +94,7 @@ try {
     found.fact("compiler", __VERSION__);
     found.fact("boost", BOOST_LIB_VERSION);
     found.fact("processors", std::to_string(std::thread::hardware_concurrency()));
+    found.fact("threads so far", threaded ? "two" : "one");
     const auto picture_of = run(settings, found);
 
     found.print(std::cout);
