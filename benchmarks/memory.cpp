@@ -91,7 +91,7 @@ asio::awaitable<void> tries(colock::locker& locker, key_cycle& keys, std::size_t
     }
 }
 
-asio::awaitable<void> busy_tries(colock::locker& locker, const std::string& key, std::size_t times)
+asio::awaitable<void> busy_tries(colock::locker& locker, std::string key, std::size_t times)
 {
     for (std::size_t i = 0; i < times; ++i) {
         if (co_await locker.try_acquire(key))
