@@ -30,11 +30,11 @@ public:
             return;
         for (auto& claim : calls_->broken)
             claim->lost(lost_reason::broken);
-        for (auto& wake : calls_->woken)
+        for (auto& wake : calls_->to_wake)
             wake(woken{});
     }
 
-    void wake(completion<woken> waiting) { calls().woken.push_back(std::move(waiting)); }
+    void wake(completion<woken> waiting) { calls().to_wake.push_back(std::move(waiting)); }
     void break_claim(claim_ptr claim) { calls().broken.push_back(std::move(claim)); }
     void drop(claim_ptr claim) { claims_.push_back(std::move(claim)); }
     void drop(completion<woken> waiting)
@@ -49,7 +49,7 @@ private:
     {
         std::vector<completion<woken>> dropped;
         std::vector<claim_ptr> broken;
-        std::vector<completion<woken>> woken;
+        std::vector<completion<woken>> to_wake;
     };
     [[nodiscard]] callbacks& calls()
     {
