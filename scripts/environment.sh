@@ -1,4 +1,5 @@
-# Sourced, by the scripts here and by anyone who calls cmake by hand: what to build with, and where to find it.
+# shellcheck shell=bash disable=SC2034
+# Sourced in bash, by the scripts here and by anyone who calls cmake by hand: what to build with, and where it is.
 # Changes only the environment; whatever is set already is kept.
 
 colock_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

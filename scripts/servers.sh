@@ -89,7 +89,13 @@ start_redis() {
 
 for server in "${servers[@]}"; do
     case $server in
-    redis) [ -n "${COLOCK_TEST_REDIS:-}" ] && say "redis at COLOCK_TEST_REDIS" || start_redis ;;
+    redis)
+        if [ -n "${COLOCK_TEST_REDIS:-}" ]; then
+            say "redis as COLOCK_TEST_REDIS says"
+        else
+            start_redis
+        fi
+        ;;
     esac
 done
 

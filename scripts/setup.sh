@@ -116,7 +116,7 @@ fetch_boost() {
 cmake_is_recent() { printf '3.25\n%s\n' "$(cmake --version | sed -n '1s/[^0-9]*//p')" | sort -VC; }
 
 setup_build() {
-    need '[ -n "${CXX:-}" ] && have "$CXX"' "${compiler_package:-}" "a C++20 compiler: GCC >= 13 or Clang >= 19, named by CXX"
+    need '[ -n "${CXX:-}" ] && have "${CXX%% *}"' "${compiler_package:-}" "a C++20 compiler: GCC >= 13 or Clang >= 19, named by CXX"
     need 'cmake_is_recent' cmake "CMake >= 3.25"
     need 'have ninja' ninja-build "Ninja"
     need 'have ccache || [ -z "$debian" ]' ccache "ccache"
