@@ -56,9 +56,8 @@ using strings = std::vector<std::string>;
 /// Time in such small pieces that whatever is due in between happens in its turn.
 void pass_slowly(subject& on, std::chrono::milliseconds span)
 {
-    const auto piece = on.short_ttl() / 20;
-    for (auto passed = 0ms; passed < span; passed += piece)
-        on.pass_time(piece);
+    for (const auto end = lease_clock::now() + span; lease_clock::now() < end;)
+        on.pass_time(on.short_ttl() / 20);
 }
 
 asio::awaitable<void> sleep(std::chrono::milliseconds span)
