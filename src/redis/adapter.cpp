@@ -21,6 +21,8 @@ using std::chrono::milliseconds;
 constexpr std::int64_t least_fence = 1'600'000'000'000'000;
 /// A writer's intent outlives this many milliseconds without the writer: about three of its safety polls.
 constexpr int intent_ms = 6000;
+/// What PTTL answers then.
+constexpr std::int64_t no_such_key = -2;
 constexpr std::size_t scan_count = 1000;
 constexpr std::size_t keys_per_script = 200;
 
@@ -71,13 +73,14 @@ const std::string& token_of(const claim& of)
     return text;
 }
 
-/// What is stored for a claim: its token, and in the standard layout what people may want to know.
+/// What is stored for a claim: its token, and in the standard layout what people may want to know. A letter that no
+/// token starts with tells a reader from a writer.
 const std::string& value_of(const settings& config, const claim& of)
 {
     static thread_local std::string text;
     if (config.plain())
         return token_of(of);
-    text.clear();
+    text.assign(of.mode() == lock_mode::shared ? 1 : 0, 's');
     const auto* const state = find_state(of);
     append_value(text, of, state ? state->created : wall_clock_ms());
     return text;
@@ -156,7 +159,7 @@ class create_operation final : public operation
 public:
     enum class step : unsigned char
     {
-        /// SET NX and INCR, in one write.
+        /// SET NX and INCR, in one write. A reader asks with them whether a writer waits.
         short_way,
         by_script,
         by_whole_script,
@@ -164,6 +167,8 @@ public:
         lift_fence,
         /// Held, but without a fence: given back before that is reported.
         undo,
+        /// Held, but a writer was there first: the same.
+        give_way,
     };
 
     create_operation(client& owner, claim_ptr claim, completion<create_outcome> done, step first)
@@ -188,6 +193,8 @@ public:
                 request.push("SET", key, value, "NX");
             if (!config.plain())
                 request.push("INCR", config.fence_key);
+            if (claim_->mode() == lock_mode::shared)
+                request.push("PTTL", intent_key(config, claim_->key()));
             return;
         }
         case step::by_script:
@@ -199,11 +206,12 @@ public:
             request.push("INCR", config.fence_key);
             return;
         case step::undo:
+        case step::give_way:
             if (claim_->mode() == lock_mode::exclusive)
                 scripts::get().release.push(request, script::form::whole, 2, key, config.probe_key, token_of(*claim_));
             else
                 scripts::get().release_shared.push(
-                    request, script::form::whole, 2, key, config.probe_key, value_of(config, *claim_));
+                    request, script::form::whole, 2, key, config.probe_key, value_of(config, *claim_), ttl);
             return;
         }
     }
@@ -214,12 +222,16 @@ public:
             answered(std::move(self));
             return;
         }
-        const bool held = step_ == step::lift_fence || step_ == step::undo;
+        const bool held = step_ == step::lift_fence || step_ == step::undo || step_ == step::give_way;
         if (how == delivery::unanswered || held) {
             auto& state = state_of(*claim_);
             state.granted = state.granted || held;
-            if (how == delivery::unanswered)
+            if (how == delivery::unanswered) {
                 state.unanswered.push_back(sent_on);
+                // The answer that was lost may have told of one.
+                const bool by_script = step_ == step::by_script || step_ == step::by_whole_script;
+                state.intent = state.intent || (by_script && claim_->queues());
+            }
             if (why->code != errc::outcome_unknown)
                 why = make_failure(errc::outcome_unknown, why->detail, why->cause);
         }
@@ -271,17 +283,24 @@ private:
             }
             return;
         case step::undo:
-            if (!replies[0].is(reply::kind::number))
+        case step::give_way:
+            if (!replies[0].is(reply::kind::number)) {
                 state_of(*claim_).granted = true;
-            done_(create_outcome::failed(
-                replies[0].is(reply::kind::number) ? problem_ : make_failure(errc::outcome_unknown, problem_->detail)));
+                done_(create_outcome::failed(
+                    make_failure(errc::outcome_unknown, problem_ ? problem_->detail : refusal(replies[0])->detail)));
+            } else if (step_ == step::give_way) {
+                done_(create_outcome::busy(writer_, std::string()));
+            } else {
+                done_(create_outcome::failed(problem_));
+            }
             return;
         }
     }
 
     void short_way_answered(operation_ptr self)
     {
-        const reply& set = replies[anchored_ ? 1 : 0];
+        const std::size_t first = anchored_ ? 1 : 0;
+        const reply& set = replies[first];
         if (set.is_error()) {
             done_(create_outcome::failed(refusal(set)));
             return;
@@ -294,13 +313,17 @@ private:
             granted(std::move(self), least_fence);
             return;
         }
-        const reply& fence = replies.back();
-        if (!fence.is(reply::kind::number)) {
-            problem_ = refusal(fence);
+        const reply& fence = replies[first + 1];
+        const reply* const writer = claim_->mode() == lock_mode::shared ? &replies[first + 2] : nullptr;
+        if (!fence.is(reply::kind::number) || (writer && !writer->is(reply::kind::number))) {
+            problem_ = refusal(fence.is(reply::kind::number) ? *writer : fence);
             go_on(std::move(self), step::undo);
-            return;
+        } else if (writer && writer->number != no_such_key) {
+            writer_ = remaining_of(*writer);
+            go_on(std::move(self), step::give_way);
+        } else {
+            granted(std::move(self), fence.number);
         }
-        granted(std::move(self), fence.number);
     }
 
     void script_answered(operation_ptr self)
@@ -345,6 +368,8 @@ private:
     const claim_ptr claim_;
     completion<create_outcome> done_;
     failure_ptr problem_;
+    /// How long the writer's intent lasts.
+    lease_clock::duration writer_{};
     step step_;
     bool anchored_ = false;
 };
@@ -372,7 +397,8 @@ private:
         const auto& key = lock_key(config(), claim_->key());
         const auto* const state = find_state(*claim_);
         if (claim_->mode() == lock_mode::shared)
-            all.release_shared.push(request, form, 2, key, config().probe_key, value_of(config(), *claim_));
+            all.release_shared.push(
+                request, form, 2, key, config().probe_key, value_of(config(), *claim_), claim_->ttl().count());
         else if (state && state->intent && !config().plain())
             all.withdraw.push(
                 request, form, 3, key, config().probe_key, intent_key(config(), claim_->key()), token_of(*claim_));
@@ -545,8 +571,9 @@ std::optional<lock_status> status_from(const settings& config, const reply& row)
     status.mode = row.at(1).text == "s" ? lock_mode::shared : lock_mode::exclusive;
     if (row.at(3).number >= 0)
         status.remaining = milliseconds(row.at(3).number);
-    const auto& value = row.at(2).text;
-    if (auto known = value.size() > 32 ? parse_record(std::string_view(value).substr(32)) : std::nullopt) {
+    const std::size_t before_record = 2 * token::size + (status.mode == lock_mode::shared ? 1 : 0);
+    const std::string_view value = row.at(2).text;
+    if (auto known = value.size() > before_record ? parse_record(value.substr(before_record)) : std::nullopt) {
         status.owner = std::move(known->owner.owner);
         status.host = std::move(known->owner.host);
         status.comment = std::move(known->owner.comment);
@@ -741,15 +768,14 @@ public:
     {
         using step = create_operation::step;
         auto first = step::short_way;
-        if (claim->mode() == lock_mode::shared) {
-            static_cast<void>(state_of(*claim));
-            first = step::by_script;
-        }
         if (auto* const state = find_state(*claim)) {
             // A second attempt: busy is as likely as not, and the script tells at once how long.
             first = step::by_script;
             if (state->source)
                 state->source->seen = state->source->source()->changes.load(std::memory_order_acquire);
+        } else if (claim->mode() == lock_mode::shared) {
+            // The name that a reader is stored under is made once.
+            static_cast<void>(state_of(*claim));
         }
         client_->submit(std::make_unique<create_operation>(*client_, std::move(claim), std::move(done), first));
     }

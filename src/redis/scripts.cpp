@@ -45,25 +45,30 @@ local function set()
     if ttl > 0 then return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) end
     return redis.call('SET', KEYS[1], ARGV[1], 'NX')
 end
+local function busy_with_readers(remaining, owner)
+    if ARGV[3] == '0' then return {0, remaining, owner} end
+    redis.call('SET', KEYS[3], token, 'PX', ARGV[3])
+    return {0, remaining, owner, 1}
+end
 if not set() then
-    local kind = redis.call('TYPE', KEYS[1]).ok
-    if kind == 'string' then
-        local value = redis.call('GET', KEYS[1])
-        if string.sub(value, 1, 32) ~= token then
+    local value = redis.pcall('GET', KEYS[1])
+    if type(value) == 'string' then
+        if string.byte(value) == 115 then
+            return busy_with_readers(redis.call('PTTL', KEYS[1]), string.sub(value, 34))
+        elseif string.sub(value, 1, 32) ~= token then
             return {0, redis.call('PTTL', KEYS[1]), string.sub(value, 33)}
         end
         if ttl > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) else redis.call('PERSIST', KEYS[1]) end
-    elseif kind == 'zset' then
+    else
+        local kind = redis.call('TYPE', KEYS[1]).ok
+        if kind ~= 'zset' then return redis.error_reply('WRONGTYPE the key holds a ' .. kind) end
         local time = redis.call('TIME')
         local now = time[1] * 1000 + math.floor(time[2] / 1000)
         redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
         if not set() then
-            if tonumber(ARGV[3]) == 0 then return {0, redis.call('PTTL', KEYS[1]), ''} end
-            redis.call('SET', KEYS[3], token, 'PX', ARGV[3])
-            return {0, redis.call('PTTL', KEYS[1]), '', 1}
+            local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
+            return busy_with_readers(last == 'inf' and -1 or last - now, '')
         end
-    else
-        return redis.error_reply('WRONGTYPE the key holds a ' .. kind)
     end
 end
 if ARGV[4] == '1' and redis.call('GET', KEYS[3]) == token then redis.call('DEL', KEYS[3]) end
@@ -88,44 +93,59 @@ end
 return {1, 0}
 )lua";
 
-// lock fence intent probe; token+owner ttl max-holders -> {1, fence} or {0, remaining ms, owner}
-// ZADD is the first write, so that a server without memory refuses before anything has changed.
+// lock fence intent probe; s+token+owner ttl max-holders -> {1, fence} or {0, remaining ms, owner}
+// A reader that came alone is a string; with a second one it becomes the first member of a set. ZADD is the first
+// write, so that a server without memory refuses before anything has changed. A set expires no sooner than its last
+// member, which is all that is needed of its expiry: the members' own are their scores.
 constexpr std::string_view acquire_shared = R"lua(
-local kind = redis.call('TYPE', KEYS[1]).ok
-if kind == 'string' then
-    redis.call('DEL', KEYS[4])
-    return {0, redis.call('PTTL', KEYS[1]), string.sub(redis.call('GET', KEYS[1]), 33)}
-elseif kind ~= 'zset' and kind ~= 'none' then
-    return redis.error_reply('WRONGTYPE the key holds a ' .. kind)
-end
-local ttl, limit = tonumber(ARGV[2]), tonumber(ARGV[3])
+local left = redis.call('PTTL', KEYS[1])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local own = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if not own or tonumber(own) <= now then
+local ttl, limit = tonumber(ARGV[2]), tonumber(ARGV[3])
+local expiry = ttl > 0 and now + ttl or '+inf'
+local alone = false
+local added = redis.pcall('ZADD', KEYS[1], 'NX', expiry, ARGV[1])
+if type(added) == 'table' then
+    local value = redis.pcall('GET', KEYS[1])
+    if type(value) ~= 'string' then return added end
+    alone = value == ARGV[1]
+    if alone then
+        left = -2
+    elseif string.byte(value) ~= 115 then
+        redis.call('DEL', KEYS[4])
+        return {0, left, string.sub(value, 33)}
+    elseif not string.find(added.err, 'WRONGTYPE', 1, true) then
+        return added
+    else
+        redis.call('DEL', KEYS[1])
+        redis.call('ZADD', KEYS[1], left < 0 and '+inf' or now + left, value, expiry, ARGV[1])
+        if left >= 0 then redis.call('PEXPIRE', KEYS[1], math.max(left, 1)) end
+        added = 1
+    end
+end
+if added == 1 or added == 0 and tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1])) <= now then
     local writer = redis.call('PTTL', KEYS[3])
     if writer ~= -2 then
-        redis.call('DEL', KEYS[4])
+        redis.call('ZREM', KEYS[1], ARGV[1])
         return {0, writer, ''}
     end
 end
-if ttl > 0 then redis.call('ZADD', KEYS[1], now + ttl, ARGV[1])
-else redis.call('ZADD', KEYS[1], '+inf', ARGV[1]) end
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-if limit > 0 and redis.call('ZCARD', KEYS[1]) > limit then
-    redis.call('ZREM', KEYS[1], ARGV[1])
-    local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
-    local remaining = -1
-    if first[2] ~= 'inf' then remaining = first[2] - now end
-    return {0, remaining, string.sub(first[1], 33)}
+if added == 0 then redis.call('ZADD', KEYS[1], 'XX', expiry, ARGV[1]) end
+if limit > 0 and not alone then
+    redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+    if redis.call('ZCARD', KEYS[1]) > limit then
+        redis.call('ZREM', KEYS[1], ARGV[1])
+        local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+        return {0, first[2] == 'inf' and -1 or first[2] - now, string.sub(first[1], 34)}
+    end
 end
+if ttl == 0 then redis.call('PERSIST', KEYS[1])
+elseif left ~= -1 and left < ttl then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 local fence = redis.pcall('INCR', KEYS[2])
 if type(fence) == 'table' then
-    redis.call('ZREM', KEYS[1], ARGV[1])
+    if alone then redis.call('DEL', KEYS[1]) else redis.call('ZREM', KEYS[1], ARGV[1]) end
     return fence
 end
-local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
-if last == 'inf' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIREAT', KEYS[1], last) end
 return {1, fence}
 )lua";
 
@@ -167,20 +187,29 @@ if held or intended then redis.pcall('PUBLISH', KEYS[1], '') else redis.call('DE
 return held and 1 or 0
 )lua";
 
-// lock probe; token+owner -> 1 or 0
+// lock probe; s+token+owner ttl -> 1 or 0
+// A set need not expire sooner for the loss of one member, unless that was what kept it from expiring at all.
 constexpr std::string_view release_shared = R"lua(
-local score = redis.pcall('ZSCORE', KEYS[1], ARGV[1])
-if type(score) ~= 'string' then
-    redis.call('DEL', KEYS[2])
-    return 0
+local value = redis.pcall('GET', KEYS[1])
+if value == ARGV[1] then
+    redis.call('DEL', KEYS[1])
+    redis.pcall('PUBLISH', KEYS[1], '')
+    return 1
 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('ZREM', KEYS[1], ARGV[1])
-local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
-if last and last ~= 'inf' then redis.call('PEXPIREAT', KEYS[1], last) end
-redis.pcall('PUBLISH', KEYS[1], '')
-return tonumber(score) > now and 1 or 0
+local held = 0
+if type(value) == 'table' then
+    local time = redis.call('TIME')
+    local swept = redis.pcall('ZREMRANGEBYSCORE', KEYS[1], '-inf', time[1] * 1000 + math.floor(time[2] / 1000))
+    held = redis.pcall('ZREM', KEYS[1], ARGV[1])
+    if held == 1 and ARGV[2] == '0' then
+        local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
+        if last and last ~= 'inf' then redis.call('PEXPIREAT', KEYS[1], last) end
+    end
+    if held == 1 or type(swept) == 'number' and swept > 0 then redis.pcall('PUBLISH', KEYS[1], '') end
+end
+if held == 1 then return 1 end
+redis.call('DEL', KEYS[2])
+return 0
 )lua";
 
 // lock probe; token ttl -> 1 or 0
@@ -193,9 +222,11 @@ redis.call('DEL', KEYS[2])
 return 0
 )lua";
 
-// lock probe; token+owner ttl -> 1 or 0
+// lock probe; s+token+owner ttl -> 1 or 0
 // The sweep comes before ZADD because it is allowed when the server is out of memory, and what follows it then is too.
 constexpr std::string_view extend_shared = R"lua(
+local value = redis.pcall('GET', KEYS[1])
+if value == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then
     redis.call('DEL', KEYS[2])
     return 0
@@ -217,9 +248,11 @@ local value = redis.pcall('GET', KEYS[1])
 return type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] and 1 or 0
 )lua";
 
-// lock probe; token+owner -> 1 or 0
+// lock probe; s+token+owner -> 1 or 0
 constexpr std::string_view valid_shared = R"lua(
 redis.call('DEL', KEYS[2])
+local value = redis.pcall('GET', KEYS[1])
+if type(value) ~= 'table' then return value == ARGV[1] and 1 or 0 end
 local score = redis.pcall('ZSCORE', KEYS[1], ARGV[1])
 local time = redis.call('TIME')
 return type(score) == 'string' and tonumber(score) > time[1] * 1000 + time[2] / 1000 and 1 or 0
@@ -234,7 +267,9 @@ local found = {}
 for i = 2, #KEYS do
     local kind = redis.call('TYPE', KEYS[i]).ok
     if kind == 'string' then
-        found[#found + 1] = {KEYS[i], 'x', redis.call('GET', KEYS[i]), redis.call('PTTL', KEYS[i])}
+        local value = redis.call('GET', KEYS[i])
+        local mode = string.byte(value) == 115 and 's' or 'x'
+        found[#found + 1] = {KEYS[i], mode, value, redis.call('PTTL', KEYS[i])}
     elseif kind == 'zset' then
         local members = redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES')
         for m = 1, #members, 2 do
@@ -257,7 +292,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local found = {}
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'string' then
-    found[1] = {KEYS[1], 'x', redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}
+    local value = redis.call('GET', KEYS[1])
+    found[1] = {KEYS[1], string.byte(value) == 115 and 's' or 'x', value, redis.call('PTTL', KEYS[1])}
 elseif kind == 'zset' then
     local members = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
     for m = 1, #members, 2 do
