@@ -4,9 +4,6 @@
 
 #include "memory.hpp"
 #include "options.hpp"
-#ifdef COLOCK_BENCH_REDIS
-#include "peers.hpp"
-#endif
 #include "remote.hpp"
 #include "report.hpp"
 
@@ -31,25 +28,16 @@ void write(const std::string& file, const std::string& text)
 
 bench::chart run(const bench::options& settings, bench::report& found)
 {
-    if (!settings.peers.empty()) {
-#ifdef COLOCK_BENCH_REDIS
-        return bench::run_peers(settings, found);
-#else
-        throw std::invalid_argument("--peers needs colock::redis, which this build was made without");
-#endif
-    }
+    if (settings.backend != "memory" && settings.backend != "memory:")
+        return bench::run_remote(settings, found);
     bench::chart ratios{.title = "Memory: uncontended acquire+release, multiples of the floor; the line is the limit",
         .bars = {},
         .unit = "x",
         .limit = 3.5};
-    if (settings.backend == "memory" || settings.backend == "memory:") {
-        bench::run_memory(settings, found);
-        ratios.bars = found.rows("Uncontended", "x");
-        for (auto& [name, ratio] : ratios.bars)
-            name.resize(name.rfind(", ratio"));
-    } else {
-        bench::run_remote(settings, found);
-    }
+    bench::run_memory(settings, found);
+    ratios.bars = found.rows("Uncontended", "x");
+    for (auto& [name, ratio] : ratios.bars)
+        name.resize(name.rfind(", ratio"));
     return ratios;
 }
 
@@ -71,7 +59,9 @@ try {
             .value("keys", settings.keys, "N", "keys of the load; default: 1000", 1, 1'000'000)
             .value("seconds", settings.seconds, "S", "of each part of the run; default: 2", 0.01, 3600.0)
             .value("part", settings.part, "NAME",
-                "only uncontended, verbs, allocations, waiters, hand-off or load; default: all")
+                "only uncontended, waiters, hand-off or load; in memory also verbs or allocations, on Redis contended "
+                "or "
+                "growth; default: all")
             .value("peers", settings.peers, "FILE",
                 "with a Redis backend: run the programs that are listed there beside it (scripts/bench.sh --peers)")
             .value("rounds", settings.rounds, "N", "with --peers: how often each has its turn; default: 3", 1, 1000)
@@ -100,7 +90,8 @@ try {
     found.print(std::cout);
     write(file, found.json() + '\n');
     write(page, found.markdown());
-    write(picture, picture_of.svg());
+    if (!picture_of.bars.empty())
+        write(picture, picture_of.svg());
     const bool missed = found.missed(bench::kind::counted) || (check && found.missed(bench::kind::timed));
     return (check || check_counts) && missed ? 1 : 0;
 } catch (const std::exception& failure) {

@@ -46,34 +46,30 @@ struct rival
     std::vector<rate> found{};
 };
 
-/// redis://host:port of a server without a password: the other libraries' programs are given no more than that.
-race race_at(const std::string& url)
-{
-    constexpr std::string_view scheme = "redis://";
-    const auto colon = url.rfind(':');
-    if (!url.starts_with(scheme) || colon < scheme.size() || url.find_first_of("@/?", scheme.size()) != url.npos)
-        throw std::invalid_argument("--peers needs --backend redis://HOST:PORT");
-    return {.host = url.substr(scheme.size(), colon - scheme.size()), .port = url.substr(colon + 1)};
-}
-
 asio::awaitable<void> work(
-    colock::locker locker, const race& of, colock::lock_mode mode, progress& counted, std::size_t key)
+    colock::locker locker, const race& of, colock::lock_mode mode, progress& counted, std::size_t number)
 {
     const colock::acquire_options how{.mode = mode};
-    for (; !counted.stopping; key = of.next(key)) {
+    for (std::size_t key = number % of.keys; !counted.stopping; key = of.next(key)) {
+        const auto start = of.contended() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
         colock::lock lock = co_await locker.acquire(race::name(key), how);
         co_await lock.release();
         ++counted.pairs;
+        if (of.contended())
+            counted.longest_turn = std::max(counted.longest_turn, std::chrono::steady_clock::now() - start);
     }
 }
 
-/// Each slice has a connection of its own, as those of the others have.
-rate run_ours(const std::string& url, const race& of, colock::lock_mode mode)
+/// Each slice has connections of its own, as those of the others have. A key's workers are spread over the lockers.
+rate run_ours(const std::string& url, const race& of, colock::lock_mode mode, std::size_t count = 1)
 {
     asio::io_context io{1};
-    const colock::locker locker(colock::make_adapter(io.get_executor(), url), {.ttl = of.ttl});
-    return run_workers(
-        io, of, [&](progress& counted, std::size_t key) { return work(locker, of, mode, counted, key); });
+    std::vector<colock::locker> lockers;
+    while (lockers.size() < count)
+        lockers.emplace_back(colock::make_adapter(io.get_executor(), url), colock::locker_options{.ttl = of.ttl});
+    return run_workers(io, of, [&](progress& counted, std::size_t number) {
+        return work(lockers[number / of.keys % count], of, mode, counted, number);
+    });
 }
 
 /// What colock stores at a key.
@@ -102,14 +98,19 @@ rate run_program(const std::string& command, const race& of)
     if (!output || !std::fgets(text.data(), static_cast<int>(text.size()), output.get()))
         throw std::runtime_error("no answer from: " + line);
     const auto answer = boost::json::parse(text.data());
-    return {answer.at("pairs_per_second").to_number<double>(), answer.at("cpu_us_per_pair").to_number<double>(),
-        answer.at("pairs").to_number<double>()};
+    rate found{answer.at("pairs_per_second").to_number<double>(), answer.at("cpu_us_per_pair").to_number<double>(),
+        answer.at("pairs").to_number<double>(), answer.at("longest_turn_ms").to_number<double>()};
+    if (found.pairs_per_second <= 0.0)
+        throw std::runtime_error("not one pair from: " + line);
+    return found;
 }
 
 /// A line for each program: its name, a tabulator, its command; without a command it is missing.
 std::vector<rival> read_programs(const std::string& file, report& found)
 {
     std::vector<rival> programs;
+    if (file.empty())
+        return programs;
     std::string missing;
     std::ifstream lines(file);
     if (!lines)
@@ -213,12 +214,61 @@ void judge(const race& of, const std::vector<rival>& rivals, report& found)
     found.add({"colock / raw, were nothing else running", possible(ours) / possible(raw), "x"});
 }
 
+/// All in turn, so that what happens to the machine happens to all of them.
+void run_rounds(const race& of, std::vector<rival>& rivals, std::size_t rounds)
+{
+    for (rival& each : rivals)
+        each.found.clear();
+    for (std::size_t round = 0; round < rounds; ++round)
+        for (rival& each : rivals) {
+            const auto before = server_cpu_us(of);
+            each.found.push_back(each.run(of));
+            rate& last = each.found.back();
+            last.server_us_per_pair = (server_cpu_us(of) - before) / std::max(last.pairs, 1.0);
+        }
+}
+
+race race_of(const options& settings)
+{
+    auto of = race_at(settings.backend);
+    if (!of)
+        throw std::invalid_argument("races need --backend redis://HOST:PORT");
+    of->time = std::chrono::nanoseconds(static_cast<std::int64_t>(settings.seconds * 1e9));
+    return *of;
+}
+
+std::string of_rounds(std::size_t rounds)
+{
+    return rounds == 1 ? "one round" : "median of " + std::to_string(rounds) + " rounds";
+}
+
+void judge_contended(const std::vector<rival>& rivals, report& found)
+{
+    const auto* const best = best_peer(rivals);
+    for (const rival& each : rivals) {
+        found.add({each.name + ", pairs per second", speed(each), "/s"});
+        if (!best || each.is == rival::kind::peer)
+            continue;
+        measurement beside{each.name + " / " + best->name + ", the best peer", ratio(each, *best), "x"};
+        beside.least = 2.0;
+        found.add(beside);
+    }
+    for (const rival& each : rivals)
+        found.add({each.name + ", longest turn", typical(each, [](const rate& round) { return round.longest_turn_ms; }),
+            "ms"});
+    for (const rival& each : rivals) {
+        found.add({each.name + ", CPU per pair", typical(each, [](const rate& round) { return round.cpu_us_per_pair; }),
+            "us"});
+        found.add({each.name + ", the server's CPU per pair",
+            typical(each, [](const rate& round) { return round.server_us_per_pair; }), "us"});
+    }
+}
+
 } // namespace
 
-chart run_peers(const options& settings, report& found)
+chart run_uncontended_race(const options& settings, report& found)
 {
-    race of = race_at(settings.backend);
-    of.time = std::chrono::nanoseconds(static_cast<std::int64_t>(settings.seconds * 1e9));
+    race of = race_of(settings);
     const auto value = stored_value(settings.backend, of);
     const auto ours = [&](colock::lock_mode mode) {
         return [&, mode](const race& now) { return run_ours(settings.backend, now, mode); };
@@ -240,17 +290,9 @@ chart run_peers(const options& settings, report& found)
     for (const std::size_t in_flight : {1U, 64U, 1000U}) {
         of.in_flight = in_flight;
         of.keys = in_flight * 100;
-        for (rival& each : rivals)
-            each.found.clear();
-        for (std::size_t round = 0; round < settings.rounds; ++round)
-            for (rival& each : rivals) {
-                const auto before = server_cpu_us(of);
-                each.found.push_back(each.run(of));
-                rate& last = each.found.back();
-                last.server_us_per_pair = (server_cpu_us(of) - before) / std::max(last.pairs, 1.0);
-            }
-        found.begin("Redis: " + std::to_string(in_flight) + " in flight, each on keys of its own, median of " +
-                    std::to_string(settings.rounds) + " rounds");
+        run_rounds(of, rivals, settings.rounds);
+        found.begin("Redis: " + std::to_string(in_flight) + " in flight, each on keys of its own, " +
+                    of_rounds(settings.rounds));
         judge(of, rivals, found);
         for (const rival& each : rivals)
             if (each.is != rival::kind::raw)
@@ -258,6 +300,29 @@ chart run_peers(const options& settings, report& found)
                     ratio(each, first(rivals, rival::kind::raw)));
     }
     return drawn;
+}
+
+void run_contended_race(const options& settings, report& found)
+{
+    race of = race_of(settings);
+    const auto ours = [&](std::size_t lockers) {
+        return [&, lockers](
+                   const race& now) { return run_ours(settings.backend, now, colock::lock_mode::exclusive, lockers); };
+    };
+    std::vector<rival> rivals{
+        {"colock", rival::kind::ours, ours(1)},
+        {"colock, two adapters", rival::kind::ours, ours(2)},
+    };
+    for (rival& each : read_programs(settings.peers, found))
+        rivals.push_back(std::move(each));
+    for (const std::size_t in_flight : {64U, 1000U}) {
+        of.in_flight = in_flight;
+        of.keys = in_flight / 8;
+        run_rounds(of, rivals, settings.rounds);
+        found.begin("Redis: " + std::to_string(in_flight) + " contend for " + std::to_string(of.keys) +
+                    " keys, eight for each, " + of_rounds(settings.rounds));
+        judge_contended(rivals, found);
+    }
 }
 
 } // namespace bench

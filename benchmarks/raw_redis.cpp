@@ -1,89 +1,17 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "rivals.hpp"
 #include "statistics.hpp"
+#include "wire.hpp"
 
 #include "redis/scripts.hpp"
 
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/connect.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/read_until.hpp>
-#include <boost/asio/write.hpp>
-
 #include <algorithm>
-#include <array>
 #include <deque>
-#include <initializer_list>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
-
 namespace bench {
 namespace {
-
-void append_command(std::string& to, std::initializer_list<std::string_view> words)
-{
-    ((to += '*') += std::to_string(words.size())) += "\r\n";
-    for (const std::string_view word : words) {
-        ((to += '$') += std::to_string(word.size())) += "\r\n";
-        (to += word) += "\r\n";
-    }
-}
-
-/// Every reply of the commands that are timed is one line, so lines are all that has to be read.
-class wire
-{
-public:
-    explicit wire(const race& of)
-    {
-        asio::connect(socket_, tcp::resolver(io_).resolve(of.host, of.port));
-        socket_.set_option(tcp::no_delay(true));
-    }
-
-    void command(std::initializer_list<std::string_view> words) { append_command(out_, words); }
-    void flush()
-    {
-        asio::write(socket_, asio::buffer(out_));
-        out_.clear();
-    }
-    std::string line()
-    {
-        const auto size = asio::read_until(socket_, asio::dynamic_buffer(rest_), "\r\n");
-        std::string found = rest_.substr(0, size - 2);
-        rest_.erase(0, size);
-        return found;
-    }
-    /// Waits for at least one line; `use` gets all that are there.
-    template <class Use>
-    void lines(Use use)
-    {
-        const auto size = socket_.read_some(asio::buffer(chunk_));
-        rest_.append(chunk_.data(), size);
-        std::size_t start = 0;
-        for (auto end = rest_.find('\n'); end != rest_.npos; end = rest_.find('\n', start)) {
-            use(std::string_view(rest_).substr(start, end - 1 - start));
-            start = end + 1;
-        }
-        rest_.erase(0, start);
-    }
-
-private:
-    asio::io_context io_;
-    tcp::socket socket_{io_};
-    std::string out_;
-    std::string rest_;
-    std::array<char, 65536> chunk_{};
-};
-
-void expect(bool as_it_should_be, std::string_view answer)
-{
-    if (!as_it_should_be)
-        throw std::runtime_error("the server answered " + std::string(answer));
-}
 
 struct pair_in_flight
 {
@@ -102,12 +30,11 @@ struct pair_in_flight
 class raw_race
 {
 public:
-    raw_race(const race& of, const std::string& value) : of_(of), value_(value), ttl_(std::to_string(of.ttl.count()))
+    raw_race(const race& of, const std::string& value)
+        : of_(of), value_(value), ttl_(std::to_string(of.ttl.count())), wire_(of.host, of.port)
     {
         const auto& release = colock::redis::detail::scripts::get().release;
-        wire_.command({"SCRIPT", "LOAD", release.text()});
-        wire_.flush();
-        expect(wire_.line() == "$40", "SCRIPT LOAD with an error");
+        expect(wire_.ask({"SCRIPT", "LOAD", release.text()}) == "$40", "SCRIPT LOAD with an error");
         digest_ = wire_.line();
     }
 
@@ -182,7 +109,7 @@ private:
     const race& of_;
     const std::string& value_;
     std::string ttl_;
-    wire wire_{of_};
+    wire wire_;
     std::string digest_;
     /// In the order of their last commands, which is that of the answers.
     std::deque<pair_in_flight> flying_;
@@ -201,16 +128,14 @@ rate run_raw(const race& of, const std::string& value)
 
 std::string stored_at(const race& of, const std::string& key)
 {
-    wire asked(of);
-    asked.command({"GET", key});
-    asked.flush();
-    expect(asked.line().starts_with('$'), "GET with an error");
+    wire asked(of.host, of.port);
+    expect(asked.ask({"GET", key}).starts_with('$'), "GET with an error");
     return asked.line();
 }
 
 double server_cpu_us(const race& of)
 {
-    wire asked(of);
+    wire asked(of.host, of.port);
     asked.command({"INFO", "cpu"});
     asked.flush();
     double seconds = 0.0;

@@ -22,8 +22,8 @@ asio::awaitable<rate> count_workers(const race& of, const worker& each)
     progress counted;
     std::exception_ptr failure;
     std::size_t running = of.in_flight;
-    for (std::size_t key = 0; key < of.in_flight; ++key)
-        asio::co_spawn(executor, each(counted, key), [&](std::exception_ptr thrown) {
+    for (std::size_t number = 0; number < of.in_flight; ++number)
+        asio::co_spawn(executor, each(counted, number), [&](std::exception_ptr thrown) {
             --running;
             if (thrown)
                 failure = std::move(thrown);
@@ -31,6 +31,7 @@ asio::awaitable<rate> count_workers(const race& of, const worker& each)
     asio::steady_timer timer(executor, of.warm_up());
     co_await timer.async_wait();
     const auto before = counted.pairs;
+    counted.longest_turn = {};
     const auto start = std::chrono::steady_clock::now();
     const auto cpu = thread_cpu_time();
     timer.expires_after(of.time);
@@ -45,7 +46,8 @@ asio::awaitable<rate> count_workers(const race& of, const worker& each)
     }
     if (failure)
         std::rethrow_exception(failure);
-    co_return rate{pairs * 1e9 / elapsed, used / 1e3 / std::max(pairs, 1.0), static_cast<double>(counted.pairs)};
+    co_return rate{pairs * 1e9 / elapsed, used / 1e3 / std::max(pairs, 1.0), static_cast<double>(counted.pairs),
+        static_cast<double>(counted.longest_turn.count()) / 1e6};
 }
 
 asio::awaitable<void> keep(asio::awaitable<rate> counting, rate& found)
@@ -54,6 +56,16 @@ asio::awaitable<void> keep(asio::awaitable<rate> counting, rate& found)
 }
 
 } // namespace
+
+std::optional<race> race_at(std::string_view url)
+{
+    constexpr std::string_view scheme = "redis://";
+    const auto colon = url.rfind(':');
+    if (!url.starts_with(scheme) || colon < scheme.size() || url.find_first_of("@/?", scheme.size()) != url.npos)
+        return std::nullopt;
+    return race{.host = std::string(url.substr(scheme.size(), colon - scheme.size())),
+        .port = std::string(url.substr(colon + 1))};
+}
 
 rate run_workers(asio::io_context& io, const race& of, const worker& each)
 {

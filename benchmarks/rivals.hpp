@@ -9,12 +9,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace bench {
 
 /// What every rival does in one slice: so many workers, each of which acquires and releases its own keys in turn, so
-/// that nothing is contended and only the way to the server and back is measured.
+/// that nothing is contended and only the way to the server and back is measured. With fewer keys than workers each
+/// worker has one, and shares it with others.
 struct race
 {
     std::string host;
@@ -28,6 +31,7 @@ struct race
     {
         return std::min<std::chrono::nanoseconds>(time, std::chrono::milliseconds(500));
     }
+    [[nodiscard]] bool contended() const { return keys < in_flight; }
     /// The key after one of a worker's keys.
     [[nodiscard]] std::size_t next(std::size_t key) const
     {
@@ -42,18 +46,25 @@ struct rate
     double cpu_us_per_pair = 0.0;
     /// All pairs of the slice, those of the warm-up among them.
     double pairs = 0.0;
+    /// Of a contended race: from the wish for a lock to its release.
+    double longest_turn_ms = 0.0;
     double server_us_per_pair = 0.0;
 };
+
+/// The race at redis://HOST:PORT, a server without a password: what the other libraries' programs are given is no more
+/// than that. Absent for other URLs.
+[[nodiscard]] std::optional<race> race_at(std::string_view url);
 
 /// What the workers of a race count, and when they stop.
 struct progress
 {
     std::uint64_t pairs = 0;
     bool stopping = false;
+    std::chrono::nanoseconds longest_turn{0};
 };
 
-/// A worker, from its first key on, until it is told to stop.
-using worker = std::function<boost::asio::awaitable<void>(progress& counted, std::size_t first_key)>;
+/// A worker, until it is told to stop.
+using worker = std::function<boost::asio::awaitable<void>(progress& counted, std::size_t number)>;
 
 /// Runs a race's workers in a context, and counts what they do after the warm-up.
 [[nodiscard]] rate run_workers(boost::asio::io_context& io, const race& of, const worker& each);

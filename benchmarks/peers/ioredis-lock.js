@@ -7,7 +7,7 @@ main(async () => {
     const { createLock } = await imported('@microfleet/ioredis-lock');
     const client = connect();
     await run(async (key) => {
-        const lock = createLock(client, { timeout: ttl, retries: 10, delay: 50 });
+        const lock = createLock(client, { timeout: ttl });
         await lock.acquire(key);
         await lock.release();
     });

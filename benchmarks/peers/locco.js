@@ -6,7 +6,8 @@ const { connect, main, required, run, ttl } = require('./load.js');
 main(async () => {
     const { IoRedisAdapter, Locker } = required('@kontsedal/locco');
     const adapter = new IoRedisAdapter({ client: connect() });
-    const locker = new Locker({ adapter, retrySettings: { retryDelay: 50, retryTimes: 10 } });
+    // It has no defaults; these are those of its README.
+    const locker = new Locker({ adapter, retrySettings: { retryDelay: 200, retryTimes: 10 } });
     await run(async (key) => {
         const lock = await locker.lock(key, ttl).acquire();
         await lock.release({ throwOnFail: true });

@@ -1,0 +1,172 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis.hpp"
+
+#include "alternation.hpp"
+#include "wire.hpp"
+
+#include "../test/integration/redis/server.hpp"
+
+#include <colock/connect.hpp>
+#include <colock/locker.hpp>
+
+#include <boost/asio/io_context.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace asio = boost::asio;
+
+namespace bench {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// Between a grant and the release: long enough for the other process to wait by then.
+constexpr int pings_per_turn = 8;
+
+/// One turn as the holder. Both processes see the same clock.
+struct turn
+{
+    clock::time_point granted;
+    clock::time_point released;
+};
+
+/// A way to the server of its own, to time the round trip of the same link in the same moments.
+class pinger
+{
+public:
+    explicit pinger(const race& through) : wire_(through.host, through.port) {}
+    clock::duration operator()()
+    {
+        const auto start = clock::now();
+        const auto answer = wire_.ask({"PING"});
+        expect(answer == "+PONG", answer);
+        return clock::now() - start;
+    }
+
+private:
+    wire wire_;
+};
+
+/// `each` is told of a turn after its release, and says whether there shall be another.
+template <class Each>
+asio::awaitable<void> take_turns(colock::locker locker, pinger& ping, std::vector<clock::duration>& pings, Each each)
+{
+    for (bool again = true; again;) {
+        colock::lock lock = co_await locker.acquire("hand-off");
+        turn now{clock::now(), {}};
+        pings.clear();
+        for (int i = 0; i < pings_per_turn; ++i)
+            pings.push_back(ping());
+        now.released = clock::now();
+        co_await lock.release();
+        again = each(now);
+    }
+}
+
+template <class Each>
+void run_turns(const std::string& url, Each each)
+{
+    asio::io_context io{1};
+    const colock::locker locker(colock::make_adapter(io.get_executor(), url));
+    pinger ping(race_at(url).value());
+    std::vector<clock::duration> pings;
+    run_until_done(io, take_turns(locker, ping, pings, [&](const turn& now) { return each(now, pings); }));
+}
+
+std::vector<turn> read_turns(const std::filesystem::path& file)
+{
+    std::vector<turn> found;
+    std::ifstream lines(file);
+    for (clock::rep granted = 0, released = 0; lines >> granted >> released;)
+        found.push_back({clock::time_point(clock::duration(granted)), clock::time_point(clock::duration(released))});
+    return found;
+}
+
+/// From each release to the grant that came next, if that was the other process's.
+std::vector<clock::duration> hand_offs(const std::vector<turn>& from, const std::vector<turn>& to)
+{
+    std::vector<clock::duration> found;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        const auto next = std::ranges::lower_bound(to, from[i].released, {}, &turn::granted);
+        if (next != to.end() && (i + 1 == from.size() || next->granted < from[i + 1].granted))
+            found.push_back(next->granted - from[i].released);
+    }
+    return found;
+}
+
+clock::duration quantile(std::vector<clock::duration>& values, double fraction)
+{
+    const auto rank = static_cast<std::ptrdiff_t>(std::ceil(fraction * static_cast<double>(values.size()))) - 1;
+    const auto place = values.begin() + std::max<std::ptrdiff_t>(rank, 0);
+    std::ranges::nth_element(values, place);
+    return *place;
+}
+
+} // namespace
+
+void run_redis_hand_off_partner(const options& settings)
+{
+    run_turns(settings.backend, [](const turn& now, const auto&) {
+        std::cout << now.granted.time_since_epoch().count() << ' ' << now.released.time_since_epoch().count()
+                  << std::endl;
+        return true;
+    });
+    std::abort();
+}
+
+void measure_redis_hand_off(const race& at, const options& settings, report& found)
+{
+    colock::testing::proxy link(static_cast<std::uint16_t>(std::stoi(at.port)));
+    link.add("delay", "latency", "downstream", R"({"latency":1,"jitter":0})");
+
+    std::string pattern = std::filesystem::temp_directory_path() / "colock-bench-XXXXXX";
+    if (!::mkdtemp(pattern.data()))
+        throw std::runtime_error("no temporary folder");
+    const std::filesystem::path folder = pattern;
+    const auto said = folder / "turns";
+
+    const auto wanted = std::max<std::size_t>(static_cast<std::size_t>(settings.seconds * 200.0), 20);
+    std::vector<turn> ours;
+    std::vector<clock::duration> round_trips;
+    {
+        const colock::testing::child_process partner(
+            {"/proc/self/exe", "--backend", link.url(), "--part", std::string(hand_off_partner)}, said);
+        run_turns(link.url(), [&](const turn& now, const auto& pings) {
+            ours.push_back(now);
+            round_trips.insert(round_trips.end(), pings.begin(), pings.end());
+            return ours.size() < wanted;
+        });
+    }
+    const auto theirs = read_turns(said);
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+
+    auto times = hand_offs(ours, theirs);
+    const auto back = hand_offs(theirs, ours);
+    times.insert(times.end(), back.begin(), back.end());
+    if (times.size() < wanted / 2)
+        throw std::runtime_error("the other process had hardly a turn");
+
+    const auto milliseconds = [](clock::duration time) {
+        return std::chrono::duration<double, std::milli>(time).count();
+    };
+    const auto round_trip = milliseconds(quantile(round_trips, 0.5));
+    found.begin("Redis: hand-off from a release to the next waiter of another process, through a link of 1 ms");
+    found.add({"hand-offs", static_cast<double>(times.size()), ""});
+    found.add({"PING through the link, p50", round_trip, "ms"});
+    found.add({"PING through the link, p99", milliseconds(quantile(round_trips, 0.99)), "ms"});
+    found.add({"hand-off, p50, in round trips", milliseconds(quantile(times, 0.5)) / round_trip, "x", 2.2});
+    found.add({"hand-off, p99, in round trips", milliseconds(quantile(times, 0.99)) / round_trip, "x", 4.0});
+}
+
+} // namespace bench
