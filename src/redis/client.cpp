@@ -918,12 +918,16 @@ void client::message_link_ended()
     auto& run = *runtime_;
     asio::post(run.strand, [old = std::exchange(run.messages, nullptr)] {});
     run.messages_ready = false;
+    bool wanted = false;
     {
         const std::lock_guard guard(wait_mutex_);
         for (const auto& [name, each] : channels_)
             each->now = channel::state::idle;
-        if (channels_.empty() || polls_)
-            return;
+        wanted = !channels_.empty() && !polls_;
+    }
+    if (!wanted) {
+        arm_tick();
+        return;
     }
     run.message_retry_pending = true;
     run.message_retry.expires_after(backoff(run.message_failures++));
@@ -963,8 +967,12 @@ void client::arm_tick()
 {
     auto& run = *runtime_;
     const bool working = needed();
-    if (!working && run.now == runtime::phase::idle && !run.messages && run.closing.empty())
+    if (!working && run.now == runtime::phase::idle && !run.messages && run.closing.empty()) {
+        // The context may run out of work now, and not when the connection would have been idle for long enough.
+        if (std::exchange(run.tick_at, lease_clock::time_point::max()) != lease_clock::time_point::max())
+            run.ticker.cancel();
         return;
+    }
     lease_clock::duration delay;
     if (working || !run.closing.empty()) {
         delay = std::clamp<lease_clock::duration>(config_.operation_timeout / 20, 5ms, 100ms);
