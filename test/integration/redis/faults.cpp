@@ -1,12 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include <colock/observer.hpp>
-#include <colock/redis/adapter.hpp>
-
-#include "server.hpp"
-#include "support/driver.hpp"
+#include "fixture.hpp"
 #include "support/print.hpp"
 
-#include <boost/asio/steady_timer.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -17,55 +12,6 @@ namespace colock::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// Keeps what it was told.
-class notes final : public observer
-{
-public:
-    void ready(std::string_view) noexcept override { ++readies; }
-    void suspended(std::string_view, const error_code&) noexcept override { ++suspensions; }
-    void reconnected(std::string_view) noexcept override { ++reconnections; }
-    void warning(std::string_view, std::string_view message) noexcept override { warnings.emplace_back(message); }
-
-    [[nodiscard]] bool warned_of(std::string_view word) const
-    {
-        return std::ranges::any_of(warnings, [&](const auto& each) { return each.find(word) != std::string::npos; });
-    }
-
-    int readies = 0;
-    int suspensions = 0;
-    int reconnections = 0;
-    std::vector<std::string> warnings;
-};
-
-/// An adapter on some server, watched.
-struct client_side
-{
-    explicit client_side(redis::options settings)
-        : speak(io, redis::make_adapter(io.get_executor(), std::move(settings)))
-    {
-        speak.backend().attach(told);
-    }
-    ~client_side() { run_coro(io, speak.backend().close(1s)); }
-
-    void run_for(std::chrono::milliseconds span)
-    {
-        asio::steady_timer passed(io, span);
-        bool over = false;
-        passed.async_wait([&](const error_code&) { over = true; });
-        run_until(io, [&] { return over; });
-    }
-
-    asio::io_context io;
-    std::shared_ptr<notes> told = std::make_shared<notes>();
-    driver speak;
-};
-
-errc code_of(const create_outcome& outcome)
-{
-    BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
-    return static_cast<errc>(outcome.error->code.value());
-}
 
 constexpr auto hold_back = R"({"rate":0})";
 

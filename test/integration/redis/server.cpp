@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -351,22 +352,34 @@ struct relay::connection
     int server;
     bool held = false;
     std::string kept{};
+    /// The end of what was passed on, in which a word may have begun.
+    std::string tail{};
+    /// The next thing that the server says is lost.
+    bool ends_at_reply = false;
+    bool keeps_replies = false;
+    std::string replies{};
 
-    /// Passes on what has arrived; false at the end of the stream.
-    static bool pass(int from, int to, std::string* kept)
+    void close()
     {
-        char buffer[16384];
-        const auto got = ::recv(from, buffer, sizeof buffer, MSG_DONTWAIT);
-        if (got < 0)
-            return errno == EAGAIN;
-        if (got == 0)
-            return false;
-        const std::string_view text(buffer, static_cast<std::size_t>(got));
-        if (kept)
-            kept->append(text);
-        else if (to >= 0)
+        for (int* each : {&client, &server}) {
+            if (*each >= 0)
+                ::close(std::exchange(*each, -1));
+        }
+    }
+    /// What has arrived: nothing at the end of the stream, and empty if there is nothing yet.
+    static std::optional<std::string> read(int from)
+    {
+        std::string text(16384, '\0');
+        const auto got = ::recv(from, text.data(), text.size(), MSG_DONTWAIT);
+        if (got == 0 || (got < 0 && errno != EAGAIN))
+            return std::nullopt;
+        text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+        return text;
+    }
+    static void write(int to, std::string_view text)
+    {
+        if (to >= 0 && !text.empty())
             ::send(to, text.data(), text.size(), MSG_NOSIGNAL);
-        return true;
     }
 };
 
@@ -386,10 +399,8 @@ relay::~relay()
     stopped_ = true;
     thread_.join();
     ::close(listener_);
-    for (const auto& each : connections_) {
-        ::close(each->client);
-        ::close(each->server);
-    }
+    for (const auto& each : connections_)
+        each->close();
 }
 
 void relay::work()
@@ -399,21 +410,65 @@ void relay::work()
         if (::poll(&waiting, 1, 1) > 0) {
             const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
             const std::lock_guard guard(mutex_);
-            connections_.push_back(std::make_unique<connection>(connection{client, connect_to(upstream_)}));
+            if (refuses_)
+                ::close(client);
+            else
+                connections_.push_back(std::make_unique<connection>(connection{client, connect_to(upstream_)}));
         }
         const std::lock_guard guard(mutex_);
-        for (const auto& each : connections_) {
-            const bool client_there =
-                each->client < 0 || connection::pass(each->client, each->server, each->held ? &each->kept : nullptr);
-            const bool server_there = each->server < 0 || connection::pass(each->server, each->client, nullptr);
-            if (!client_there || (!server_there && !each->held)) {
-                ::close(std::exchange(each->client, -1));
-                // A connection that is held up lives on at the server's end.
-                if (!each->held)
-                    ::close(std::exchange(each->server, -1));
-            }
+        if (silent_)
+            continue;
+        for (const auto& each : connections_)
+            pass(*each);
+    }
+}
+
+void relay::pass(connection& on)
+{
+    if (on.client >= 0) {
+        const auto said = connection::read(on.client);
+        if (!said) {
+            ::close(std::exchange(on.client, -1));
+            // A connection that is held up lives on at the server's end.
+            if (!on.held)
+                on.close();
+        } else if (on.held) {
+            on.kept += *said;
+        } else if (!said->empty()) {
+            pass_request(on, *said);
         }
     }
+    if (on.server < 0)
+        return;
+    const auto answered = connection::read(on.server);
+    if (on.keeps_replies && answered) {
+        on.replies += *answered;
+    } else if (!answered || (on.ends_at_reply && !answered->empty())) {
+        if (on.held)
+            ::close(std::exchange(on.client, -1));
+        else
+            on.close();
+    } else {
+        connection::write(on.client, *answered);
+    }
+}
+
+void relay::pass_request(connection& on, const std::string& said)
+{
+    on.tail += said;
+    if (!word_.empty() && on.tail.find(word_) != std::string::npos) {
+        word_.clear();
+        ++cuts_;
+        if (lost_ == loss::request) {
+            on.close();
+            return;
+        }
+        on.ends_at_reply = lost_ == loss::reply;
+        on.keeps_replies = lost_ == loss::time;
+    }
+    if (on.tail.size() > 64)
+        on.tail.erase(0, on.tail.size() - 64);
+    connection::write(on.server, said);
 }
 
 void relay::hold()
@@ -429,13 +484,47 @@ void relay::deliver()
     for (const auto& each : connections_) {
         if (!each->held || each->server < 0)
             continue;
-        ::send(each->server, each->kept.data(), each->kept.size(), MSG_NOSIGNAL);
+        connection::write(each->server, each->kept);
         ::shutdown(each->server, SHUT_WR);
         // The server closes when it has read, and carried out, all of it.
         char rest[4096];
         while (::recv(each->server, rest, sizeof rest, 0) > 0) {
         }
     }
+}
+
+void relay::cut_at(std::string_view word, loss what)
+{
+    const std::lock_guard guard(mutex_);
+    word_ = "\r\n" + std::string(word) + "\r\n";
+    lost_ = what;
+    for (const auto& each : connections_)
+        each->tail.clear();
+}
+
+void relay::deliver_replies()
+{
+    const std::lock_guard guard(mutex_);
+    for (const auto& each : connections_) {
+        if (std::exchange(each->keeps_replies, false))
+            connection::write(each->client, std::exchange(each->replies, {}));
+    }
+}
+
+void relay::refuse(bool refuses)
+{
+    const std::lock_guard guard(mutex_);
+    refuses_ = refuses;
+    for (const auto& each : connections_) {
+        if (refuses)
+            each->close();
+    }
+}
+
+void relay::silence(bool silent)
+{
+    const std::lock_guard guard(mutex_);
+    silent_ = silent;
 }
 
 } // namespace colock::testing

@@ -121,7 +121,19 @@ private:
     child_process process_;
 };
 
-/// A link to a server on 127.0.0.1 that can keep what a client has sent, longer than the client lives.
+/// What a link loses.
+enum class loss : unsigned char
+{
+    /// A request, with its connection: the server never had it.
+    request,
+    /// A reply, with its connection.
+    reply,
+    /// Nothing but time: the reply comes when it is let go.
+    time,
+};
+
+/// A link to a server on 127.0.0.1 that fails at the very byte that a test asks for, and can keep what a client has
+/// sent, longer than the client lives.
 class relay
 {
 public:
@@ -137,16 +149,34 @@ public:
     /// Delivers what was kept; returns when the server has had it.
     void deliver();
 
+    /// The next request with `word` among its words, or its reply, is lost. Once.
+    void cut_at(std::string_view word, loss what);
+    /// How many requests were found so far.
+    [[nodiscard]] int cuts() const noexcept { return cuts_; }
+    /// After a loss of time.
+    void deliver_replies();
+    /// Ends all connections, and new ones at once; or serves again.
+    void refuse(bool refuses);
+    /// Nothing passes in either direction, but nothing ends; or all of it goes on.
+    void silence(bool silent);
+
 private:
     struct connection;
     void work();
+    void pass(connection& on);
+    void pass_request(connection& on, const std::string& said);
 
     const std::uint16_t upstream_;
     std::uint16_t port_ = 0;
     int listener_ = -1;
     std::atomic<bool> stopped_{false};
+    std::atomic<int> cuts_{0};
     std::mutex mutex_;
     std::vector<std::unique_ptr<connection>> connections_;
+    std::string word_;
+    loss lost_ = loss::request;
+    bool refuses_ = false;
+    bool silent_ = false;
     std::thread thread_;
 };
 
