@@ -3,6 +3,7 @@
 
 #include <colock/observer.hpp>
 #include <colock/redis/adapter.hpp>
+#include <colock/stats.hpp>
 
 #include "server.hpp"
 #include "support/driver.hpp"
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,6 +72,20 @@ inline errc code_of(const create_outcome& outcome)
 {
     BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
     return static_cast<errc>(outcome.error->code.value());
+}
+
+/// The counters of a locker that holds nothing any more: every grant has ended once, one way or the other. `given_up`:
+/// acquires that ended without a lock after something had been sent.
+inline void check_balance(const locker_stats& counted, std::uint64_t given_up = 0)
+{
+    BOOST_TEST(counted.held == 0u);
+    BOOST_TEST(counted.waiting == 0u);
+    BOOST_TEST(counted.settling == 0u);
+    BOOST_TEST(counted.unproven == 0u);
+    BOOST_TEST(counted.grants + given_up == counted.releases + counted.settled);
+    BOOST_TEST(std::accumulate(counted.losses.begin(), counted.losses.end(), std::uint64_t{0}) <= counted.settled);
+    BOOST_TEST(counted.attempts >= counted.grants + counted.busy);
+    BOOST_TEST(counted.retries <= counted.attempts);
 }
 
 } // namespace colock::testing
