@@ -10,6 +10,8 @@
 #include <colock/locker.hpp>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -30,8 +32,10 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
+/// After its release a process lets the other one have the lock, rather than race with it.
+constexpr std::chrono::milliseconds pause_after_turn{4};
 /// Between a grant and the release: long enough for the other process to wait by then.
-constexpr int pings_per_turn = 8;
+constexpr int pings_per_turn = 12;
 
 /// One turn as the holder. Both processes see the same clock.
 struct turn
@@ -61,6 +65,7 @@ private:
 template <class Each>
 asio::awaitable<void> take_turns(colock::locker locker, pinger& ping, std::vector<clock::duration>& pings, Each each)
 {
+    asio::steady_timer timer(co_await asio::this_coro::executor);
     for (bool again = true; again;) {
         colock::lock lock = co_await locker.acquire("hand-off");
         turn now{clock::now(), {}};
@@ -70,6 +75,8 @@ asio::awaitable<void> take_turns(colock::locker locker, pinger& ping, std::vecto
         now.released = clock::now();
         co_await lock.release();
         again = each(now);
+        timer.expires_after(pause_after_turn);
+        co_await timer.async_wait();
     }
 }
 
