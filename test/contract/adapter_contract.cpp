@@ -125,11 +125,11 @@ COLOCK_CONTRACT_CASE(adapter, a_repeated_create_finds_its_own_grant)
 
 COLOCK_CONTRACT_CASE(adapter, a_repeated_create_is_for_a_new_ttl)
 {
-    const auto holder = on.exclusive("k", on.short_ttl());
+    const auto holder = on.exclusive("k");
     on.grant(holder);
-    on.pass_time(on.short_ttl() * 6 / 10);
+    BOOST_TEST(on.extend(holder, on.short_ttl()).status == extend_status::extended);
     on.grant(holder);
-    on.pass_time(on.short_ttl() * 6 / 10);
+    on.pass_time(on.short_ttl() * 11 / 10);
     on.check_held(holder);
     on.give_back(holder);
 }
@@ -158,8 +158,9 @@ COLOCK_CONTRACT_CASE(adapter, a_queued_claim_is_granted_after_the_holders_expiry
 
 COLOCK_CONTRACT_CASE(adapter, an_expired_claim_can_be_created_again)
 {
-    const auto claim = on.exclusive("k", on.short_ttl());
+    const auto claim = on.exclusive("k");
     const auto fence = on.grant(claim);
+    BOOST_TEST(on.extend(claim, on.short_ttl()).status == extend_status::extended);
     on.pass_time(on.short_ttl());
     const auto second = on.grant(claim);
     BOOST_TEST((second > fence || !on.able().fence));
@@ -184,7 +185,7 @@ COLOCK_CONTRACT_CASE(adapter, extend_lengthens)
     const auto claim = on.exclusive("k", on.short_ttl());
     on.grant(claim);
     BOOST_TEST(on.extend(claim, on.long_ttl).status == extend_status::extended);
-    on.pass_time(on.short_ttl() * 3 / 2);
+    on.pass_time(on.short_ttl() * 11 / 10);
     on.check_held(claim);
     on.refuse(on.one_attempt("k"));
     on.give_back(claim);
@@ -492,7 +493,7 @@ COLOCK_CONTRACT_CASE(adapter, without_ttl_a_grant_stands_until_released, &capabi
 {
     const auto claim = on.exclusive("k", 0ms);
     on.grant(claim);
-    on.pass_time(on.short_ttl() * 2);
+    on.pass_time(on.short_ttl());
     on.check_held(claim);
     const auto refused = on.refuse(on.one_attempt("k"));
     BOOST_TEST(refused.retry_after.count() == 0);
@@ -503,7 +504,7 @@ COLOCK_CONTRACT_CASE(adapter, without_ttl_nothing_is_purged, &capabilities::no_t
 {
     const auto claim = on.exclusive("k", 0ms);
     on.grant(claim);
-    on.pass_time(on.short_ttl() * 2);
+    on.pass_time(on.short_ttl());
     BOOST_TEST(on.purge().empty());
     on.check_held(claim);
     const auto status = on.inspect("k");
@@ -519,7 +520,7 @@ COLOCK_CONTRACT_CASE(adapter, without_ttl_a_shared_holder_stands_too, &capabilit
     const auto eternal = on.shared("k", 0, 0ms), brief = on.shared("k", 0, on.short_ttl());
     on.grant(eternal);
     on.grant(brief);
-    on.pass_time(on.short_ttl() * 2);
+    on.pass_time(on.short_ttl());
     on.check_held(eternal);
     on.check_not_held(brief);
     on.refuse(on.one_attempt("k"));

@@ -30,7 +30,7 @@ void subject::check_nothing_left()
 {
     testing::run_ready(io());
     // What was started in the background may still be on its way; an expiry must not do its work.
-    for (int i = 0; i < 20 && !list().empty(); ++i)
+    for (int i = 0; i < 40 && !list().empty(); ++i)
         pass_time(short_ttl() / 100);
     for (const auto& left : list())
         BOOST_ERROR("left behind: " << left.key);

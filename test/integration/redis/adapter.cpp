@@ -134,8 +134,8 @@ BOOST_AUTO_TEST_CASE(extend_sets_the_remaining_time_and_never_creates)
     f.speak->grant(claim);
     BOOST_TEST((f.speak->extend(claim, 100s).status == extend_status::extended));
     BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) > 90'000);
-    BOOST_TEST((f.speak->extend(claim, 1s).status == extend_status::extended));
-    BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) <= 1'000);
+    BOOST_TEST((f.speak->extend(claim, 9s).status == extend_status::extended));
+    BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) <= 9'000);
     f.speak->check_held(claim);
     f.raw({"SET", "{colock}:k", "somebody else"});
     BOOST_TEST((f.speak->extend(claim, 10s).status == extend_status::not_held));
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(readers_share_and_each_expires_by_itself)
 {
     fixture f;
     const auto slow = driver::shared("k", 0, 60s);
-    const auto brief = driver::shared("k", 0, 100ms);
+    const auto brief = driver::shared("k", 0, 2s);
     f.speak->grant(slow);
     f.speak->grant(brief);
     BOOST_TEST(f.speak->inspect("k").size() == 2u);
@@ -427,7 +427,7 @@ BOOST_AUTO_TEST_CASE(run_returns_when_nothing_is_left_to_do)
     const auto begin = std::chrono::steady_clock::now();
     f.io.restart();
     f.io.run();
-    BOOST_TEST((std::chrono::steady_clock::now() - begin < 2s));
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < 5s));
     // It connects again when it is needed.
     f.io.restart();
     f.speak->grant(claim);
@@ -455,7 +455,7 @@ BOOST_AUTO_TEST_CASE(the_last_owner_closes_the_connection)
     f.io.restart();
     const auto begin = std::chrono::steady_clock::now();
     f.io.run();
-    BOOST_TEST((std::chrono::steady_clock::now() - begin < 2s));
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < 5s));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

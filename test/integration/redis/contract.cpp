@@ -41,7 +41,7 @@ public:
         passed.async_wait([&](const boost::system::error_code&) { over = true; });
         testing::run_until(io_, [&] { return over; });
     }
-    std::chrono::milliseconds short_ttl() const override { return 500ms; }
+    std::chrono::milliseconds short_ttl() const override { return 1500ms; }
 
 private:
     asio::io_context& io_;
@@ -64,7 +64,8 @@ const registration redis_backend({
         .events = true,
         .immediate = false},
     .make_environment = around([](const asio::any_io_executor& executor) {
-        return redis::make_adapter(executor, {.url = shared_server().url(), .idle_timeout = 100ms});
+        return redis::make_adapter(
+            executor, {.url = shared_server().url(), .operation_timeout = 10s, .idle_timeout = 100ms});
     }),
 });
 
@@ -73,7 +74,7 @@ const registration quorum_backend({
     .able = {.no_ttl = true, .list = true},
     .make_environment = around([](const asio::any_io_executor& executor) {
         return redis::make_quorum(executor, {shared_server(0).url(), shared_server(1).url(), shared_server(2).url()},
-            {.idle_timeout = 100ms, .poll_interval = 50ms});
+            {.operation_timeout = 10s, .idle_timeout = 100ms, .poll_interval = 50ms});
     }),
 });
 

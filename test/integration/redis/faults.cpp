@@ -25,12 +25,10 @@ BOOST_AUTO_TEST_CASE(an_absent_server_is_unavailable_and_an_absent_answer_unknow
     BOOST_TEST(code_of(nobody.speak.create(driver::exclusive("k"))) == errc::unavailable);
 
     redis_server server;
-    client_side some({.url = server.url(), .operation_timeout = 300ms, .health_interval = 10s});
-    some.speak.give_back([&] {
-        const auto first = driver::exclusive("first");
-        some.speak.grant(first);
-        return first;
-    }());
+    client_side some({.url = server.url(), .operation_timeout = 2s, .health_interval = 10s});
+    const auto first = driver::exclusive("first");
+    some.speak.grant(first);
+    some.speak.give_back(first);
     server.pause();
     const auto claim = driver::exclusive("k");
     const auto outcome = some.speak.create(claim);
@@ -46,7 +44,7 @@ BOOST_AUTO_TEST_CASE(an_absent_server_is_unavailable_and_an_absent_answer_unknow
 BOOST_AUTO_TEST_CASE(operations_wait_for_a_server_that_returns)
 {
     redis_server server;
-    client_side some({.url = server.url()});
+    client_side some({.url = server.url(), .operation_timeout = 25s});
     const auto claim = driver::exclusive("k");
     some.speak.grant(claim);
     server.kill();
@@ -149,7 +147,7 @@ struct held_up
         if (password)
             server({"ACL", "SETUSER", "app", "on", (std::string(">") + password), "~*", "&*", "+@all", "-client|kill"});
         settings.url = between.url();
-        settings.health_interval = 100ms;
+        settings.health_interval = 400ms;
         some.emplace(std::move(settings));
         const auto warm = driver::exclusive("warm");
         some->speak.grant(warm);
@@ -194,14 +192,14 @@ BOOST_AUTO_TEST_CASE(a_black_hole_ends_in_time)
 {
     redis_server server;
     proxy between(server.port());
-    client_side some({.url = between.url(), .operation_timeout = 400ms});
+    client_side some({.url = between.url(), .operation_timeout = 2s});
     const auto claim = driver::exclusive("k");
     some.speak.grant(claim);
     between.add("hole", "timeout", "upstream", R"({"timeout":0})");
     const auto begin = std::chrono::steady_clock::now();
     BOOST_TEST((some.speak.extend(claim, 10s).status == extend_status::failed));
     BOOST_TEST((some.speak.create(driver::exclusive("other")).status == create_status::failed));
-    BOOST_TEST((std::chrono::steady_clock::now() - begin < 3s));
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < 8s));
     between.remove("hole");
     const auto reachable = [&] { return some.speak.backend().reconnects() > 0; };
     auto later = start(some.io, some.speak.backend().is_valid(claim));
@@ -211,16 +209,14 @@ BOOST_AUTO_TEST_CASE(a_black_hole_ends_in_time)
 BOOST_AUTO_TEST_CASE(a_stopped_server_is_noticed_and_used_again)
 {
     redis_server server;
-    client_side some({.url = server.url(), .operation_timeout = 500ms, .health_interval = 100ms});
+    client_side some({.url = server.url(), .operation_timeout = 2s, .health_interval = 400ms});
     const auto claim = driver::exclusive("k", 700ms);
     some.speak.grant(claim);
     server.pause();
     BOOST_TEST((some.speak.extend(claim, 700ms).status == extend_status::failed));
     some.run_for(800ms);
     server.resume();
-    const auto other = driver::exclusive("k");
-    auto acquired = start(some.io, some.speak.backend().create(other));
-    auto outcome = acquired.get(some.io);
+    const auto outcome = some.speak.create(driver::exclusive("k"));
     BOOST_TEST((outcome.status == create_status::granted), (outcome.error ? outcome.error->detail : "busy"));
     BOOST_TEST((some.speak.extend(claim, 10s).status == extend_status::not_held));
 }
@@ -261,7 +257,7 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
 {
     redis_server server;
     redis_server elsewhere;
-    client_side some({.url = server.url(), .operation_timeout = 400ms});
+    client_side some({.url = server.url(), .operation_timeout = 2s});
     const auto exclusive = driver::exclusive("k");
     const auto reader = driver::shared("s");
     some.speak.grant(exclusive);
@@ -273,18 +269,26 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
         some.run_for(100ms);
     BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
 
-    const auto check = [&](const failure_ptr& error) {
+    // All at once: each of them lasts until its deadline.
+    std::vector<running<failure_ptr>> refused;
+    const auto begin = [&]<class Outcome>(asio::awaitable<Outcome> operation) {
+        refused.push_back(start(some.io, [](auto under_way) -> asio::awaitable<failure_ptr> {
+            co_return (co_await std::move(under_way)).error;
+        }(std::move(operation))));
+    };
+    auto& backend = some.speak.backend();
+    for (const claim_ptr claim : {exclusive, reader}) {
+        begin(backend.is_valid(claim));
+        begin(backend.extend(claim, 10s));
+        begin(backend.release(claim));
+    }
+    begin(backend.create(driver::exclusive("k")));
+    begin(backend.create(driver::shared("s")));
+    for (auto& each : refused) {
+        const auto error = each.get(some.io);
         BOOST_TEST_REQUIRE(error);
         BOOST_TEST(error->code == errc::unavailable);
-    };
-    check(some.speak.valid(exclusive).error);
-    check(some.speak.extend(exclusive, 10s).error);
-    check(some.speak.release(exclusive).error);
-    check(some.speak.valid(reader).error);
-    check(some.speak.extend(reader, 10s).error);
-    check(some.speak.release(reader).error);
-    check(some.speak.create(driver::exclusive("k")).error);
-    check(some.speak.create(driver::shared("s")).error);
+    }
 
     // Once it is a master again it is used again.
     BOOST_TEST(server({"REPLICAOF", "NO", "ONE"}) == "OK");
@@ -297,12 +301,12 @@ BOOST_AUTO_TEST_CASE(wrong_credentials_are_denied_at_once)
     redis_server server({"--requirepass", "right"});
     const auto begin = std::chrono::steady_clock::now();
     for (const auto* password : {"", "wrong-and-secret"}) {
-        client_side some({.url = server.url(), .password = password});
+        client_side some({.url = server.url(), .password = password, .operation_timeout = 20s});
         const auto outcome = some.speak.create(driver::exclusive("k"));
         BOOST_TEST(code_of(outcome) == errc::access_denied);
         BOOST_TEST(outcome.error->detail.find("secret") == std::string::npos);
     }
-    BOOST_TEST((std::chrono::steady_clock::now() - begin < 3s));
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < 10s));
     client_side some({.url = "redis://:right@127.0.0.1:" + std::to_string(server.port()) + "/3"});
     some.speak.grant(driver::exclusive("k"));
     BOOST_TEST(server({"AUTH", "right"}) == "OK");
@@ -468,7 +472,7 @@ BOOST_AUTO_TEST_CASE(the_master_is_found_and_found_anew)
     {
         std::ofstream out(config);
         out << "port " << port << "\nbind 127.0.0.1\ndir " << folder.string() << "\nsentinel monitor main 127.0.0.1 "
-            << first.port() << " 1\nsentinel down-after-milliseconds main 300\nsentinel failover-timeout main 1000\n";
+            << first.port() << " 1\nsentinel down-after-milliseconds main 1500\nsentinel failover-timeout main 1000\n";
     }
     const char* const program = std::getenv("COLOCK_REDIS_SERVER");
     child_process sentinel({program ? program : "redis-server", config, "--sentinel"}, folder / "log");
@@ -600,11 +604,17 @@ struct three
 {
     explicit three(redis::options settings = {})
         : speak(io, redis::make_quorum(
-                        io.get_executor(), {servers[0].url(), servers[1].url(), servers[2].url()}, std::move(settings)))
+                        io.get_executor(), {servers[0].url(), servers[1].url(), servers[2].url()}, patient(settings)))
     {
     }
     ~three() { run_coro(io, speak.backend().close(1s)); }
 
+    /// A node that is well always answers in time, however slow this machine is.
+    static redis::options patient(redis::options settings)
+    {
+        settings.operation_timeout = settings.operation_timeout.value_or(10s);
+        return settings;
+    }
     [[nodiscard]] int holding(const std::string& key)
     {
         int count = 0;
@@ -652,7 +662,7 @@ BOOST_AUTO_TEST_CASE(a_minority_is_taken_back)
 
 BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
 {
-    three f({.operation_timeout = 300ms, .health_interval = 100ms});
+    three f({.operation_timeout = 3s, .health_interval = 10s});
     const auto warm = driver::exclusive("warm");
     f.speak.grant(warm);
     f.speak.give_back(warm);
@@ -663,7 +673,7 @@ BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
     BOOST_TEST((f.speak.extend(claim, 20s).status == extend_status::extended));
     f.speak.give_back(claim);
     // A majority was all that was waited for.
-    BOOST_TEST((std::chrono::steady_clock::now() - begin < 250ms));
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < 2500ms));
     f.servers[1].resume();
     run_until(f.io, [&] { return f.holding("k") == 0; });
 
@@ -672,7 +682,7 @@ BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
     const auto late = std::chrono::steady_clock::now();
     const auto outcome = f.speak.create(claim);
     BOOST_TEST((outcome.status == create_status::failed));
-    BOOST_TEST((std::chrono::steady_clock::now() - late < 2s));
+    BOOST_TEST((std::chrono::steady_clock::now() - late < 6s));
     run_until(f.io, [&] { return f.servers[2]({"EXISTS", "{colock}:k"}) == "0"; });
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <random>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -40,7 +41,7 @@ int connect_to(std::uint16_t port)
 {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const auto address = loopback(port);
-    const timeval limit{10, 0};
+    const timeval limit{30, 0};
     ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
         return socket;
@@ -61,7 +62,7 @@ void write_all(int socket, std::string_view text)
 template <class Condition>
 void wait_until(Condition reached, const char* what)
 {
-    const auto limit = std::chrono::steady_clock::now() + 10s;
+    const auto limit = std::chrono::steady_clock::now() + 30s;
     while (!reached()) {
         if (std::chrono::steady_clock::now() > limit)
             throw std::runtime_error(std::string("a test's server did not ") + what);
@@ -87,14 +88,19 @@ std::filesystem::path make_folder()
 
 std::uint16_t free_port()
 {
-    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    auto address = loopback(0);
-    socklen_t size = sizeof address;
-    if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-        ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0)
-        throw std::system_error(errno, std::generic_category(), "bind");
-    ::close(socket);
-    return ntohs(address.sin_port);
+    // Below the ports that the system gives to connections, any of which could take it meanwhile.
+    std::random_device random;
+    std::uniform_int_distribution<unsigned> any(20'000, 31'999);
+    for (int i = 0; i < 1000; ++i) {
+        const auto port = static_cast<std::uint16_t>(any(random));
+        const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        const auto address = loopback(port);
+        const bool free = ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+        ::close(socket);
+        if (free)
+            return port;
+    }
+    throw std::runtime_error("there is no free port");
 }
 
 child_process::child_process(const std::vector<std::string>& command, const std::filesystem::path& log)
@@ -221,7 +227,16 @@ std::string redis_shell::operator()(std::initializer_list<std::string_view> word
 redis_server::redis_server(std::vector<std::string> settings)
     : port_(free_port()), folder_(make_folder()), settings_(std::move(settings))
 {
-    start();
+    // Somebody else may have taken the port meanwhile.
+    for (int i = 0; i < 5; ++i, port_ = free_port()) {
+        try {
+            start();
+            return;
+        } catch (const std::runtime_error&) {
+            if (i == 4)
+                throw;
+        }
+    }
 }
 
 redis_server::~redis_server()
