@@ -68,7 +68,7 @@ start_redis() {
         "$COLOCK_REDIS_SERVER" --bind 127.0.0.1 --port "$port" --save '' --appendonly no --dir "$folder" \
             --daemonize no >"$folder/log" 2>&1 &
         child=$!
-        for _ in {1..50}; do
+        for _ in {1..200}; do
             kill -0 "$child" 2>/dev/null || break
             if redis_answers "$port"; then
                 # Another's server on that port would answer too, but then ours has ended.
