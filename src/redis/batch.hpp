@@ -56,9 +56,6 @@ public:
 class batch
 {
 public:
-    /// Larger ones would keep the event loop too long.
-    static constexpr std::size_t limit = 512;
-
     void add(operation_ptr added);
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
     [[nodiscard]] bool empty() const noexcept { return slots_.empty(); }

@@ -29,6 +29,10 @@ using std::chrono::milliseconds;
 
 /// More would let one slow batch delay a new one by two; fewer would leave the server idle while replies travel.
 constexpr std::size_t most_in_flight = 2;
+/// Half of the load at most travels in one batch, so that the server works on one half while we do on the other.
+/// Smaller batches cost more system calls than that is worth; larger ones would keep the event loop too long.
+constexpr std::size_t least_batch = 16;
+constexpr std::size_t largest_batch = 128;
 constexpr std::size_t most_spare = 4;
 constexpr lease_clock::duration anchor_interval = 1s;
 /// A channel is kept a little after its last use: the next waiter on the same key is often on its way.
@@ -153,6 +157,11 @@ struct client::runtime
     std::int64_t client_id = 0;
     std::string run_id;
     std::vector<batch*> in_flight;
+    std::size_t operations_in_flight = 0;
+    /// Answered, and not told yet.
+    std::deque<batch_ptr> answers;
+    /// The next of them is told by a handler that is posted already.
+    bool telling = false;
     /// No more is sent; the connection is closed once nothing is in flight.
     bool draining = false;
     /// After a fork: the connection is the parent's, and must not be killed for what is unanswered on it.
@@ -191,8 +200,8 @@ std::shared_ptr<client> client::make(
     return made;
 }
 
-template <class Function>
-void client::on_strand(Function function)
+template <class Function, class Initiate>
+void client::on_strand(Function function, Initiate initiate)
 {
     asio::any_io_executor strand;
     {
@@ -201,7 +210,7 @@ void client::on_strand(Function function)
             return;
         strand = runtime_->strand;
     }
-    asio::post(strand, [self = shared_from_this(), function = std::move(function)]() mutable { function(*self); });
+    initiate(strand, [self = shared_from_this(), function = std::move(function)]() mutable { function(*self); });
 }
 
 // The queue.
@@ -225,22 +234,30 @@ void client::submit(operation_ptr added)
         if (!runtime_)
             return;
         first = queue_.empty();
-        if (first || queue_.back()->size() >= batch::limit)
+        if (first || queue_.back()->size() >= std::clamp(load_ / 2, least_batch, largest_batch))
             queue_.push_back(fresh_batch());
         queue_.back()->add(std::move(added));
+        ++queued_;
     }
     // Whoever finds the queue filled has been preceded by one who has posted, or whose batch in flight will look again.
-    if (first)
-        on_strand([](client& self) { self.flush(); });
+    if (!first)
+        return;
+    const auto go_on = [](client& self) { self.flush(); };
+    if (one_at_a_time_.exchange(false, std::memory_order_relaxed))
+        on_strand(go_on, at_once_if_possible);
+    else
+        on_strand(go_on);
 }
 
-client::batch_ptr client::next_batch()
+client::batch_ptr client::next_batch(std::size_t unqueued)
 {
     const std::lock_guard guard(mutex_);
     if (queue_.empty())
         return nullptr;
     auto next = std::move(queue_.front());
     queue_.pop_front();
+    load_ = std::max(queued_ + unqueued, load_ - load_ / 8);
+    queued_ -= next->size();
     return next;
 }
 
@@ -279,7 +296,10 @@ void client::flush()
     if (run.now == runtime::phase::idle && !queue_empty())
         connect();
     while (run.now == runtime::phase::open && !run.draining && run.in_flight.size() < most_in_flight) {
-        auto next = next_batch();
+        auto unqueued = run.operations_in_flight;
+        for (const auto& each : run.answers)
+            unqueued += each->size();
+        auto next = next_batch(unqueued);
         if (!next)
             break;
         if (next->empty())
@@ -297,6 +317,7 @@ void client::send(batch_ptr next)
     next->set_link(number);
     auto* const reading = next.get();
     run.in_flight.push_back(reading);
+    run.operations_in_flight += reading->size();
     run.commands->exec(reading->request(), exchange::adapter_for(*reading),
         [self = shared_from_this(), on = run.commands, sent = std::move(next), number](
             const error_code& code, std::size_t) mutable { self->answered(std::move(sent), number, code); });
@@ -306,30 +327,58 @@ void client::answered(batch_ptr sent, std::uint64_t number, const error_code& co
 {
     auto& run = *runtime_;
     std::erase(run.in_flight, sent.get());
-    failure_ptr why;
+    run.operations_in_flight -= sent->size();
+    if (sent->refused_as_replica())
+        run.draining = true;
     if (code && run.disowned) {
-        why = make_failure(errc::outcome_unknown, "the connection belongs to the parent process", code);
+        sent->finish(make_failure(errc::outcome_unknown, "the connection belongs to the parent process", code));
+        recycle(std::move(sent));
     } else if (code) {
         // Before anyone is told: what is unanswered may arrive late until that connection is known to be dead.
         run.unproven_links.try_emplace(number, runtime::unproven{run.client_id, run.run_id});
         if (run.unproven_links.size() > most_unproven)
             run.unproven_links.erase(run.unproven_links.begin());
-        why = make_failure(errc::outcome_unknown, "the connection was lost before the answer", code);
+        sent->finish(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
+        recycle(std::move(sent));
+    } else {
+        run.answers.push_back(std::move(sent));
     }
-    if (sent->refused_as_replica())
-        run.draining = true;
-    sent->finish(why);
-    recycle(std::move(sent));
 
-    if (run.now == runtime::phase::ending) {
+    if (run.now == runtime::phase::ending)
         after_loss();
-        return;
-    }
-    if (run.draining && run.in_flight.empty()) {
+    else if (run.draining && run.in_flight.empty())
         run.commands->close();
-        return;
+    else if (!queue_empty())
+        flush();
+    tell();
+}
+
+void client::tell()
+{
+    auto& run = *runtime_;
+    while (!run.telling && !run.answers.empty()) {
+        auto told = std::move(run.answers.front());
+        run.answers.pop_front();
+        const bool alone = told->size() < least_batch;
+        told->finish(nullptr);
+        recycle(std::move(told));
+        if (alone)
+            continue;
+        // Two batches may have been answered together. What follows the first is sent before the second is told, or
+        // they would stay together, with the server idle while we work and the other way round.
+        run.telling = true;
+        asio::post(run.strand, [self = shared_from_this()] {
+            self->flush();
+            asio::post(self->runtime_->strand, [self] {
+                self->runtime_->telling = false;
+                self->tell();
+            });
+        });
     }
-    flush();
+    if (!queue_empty())
+        flush();
+    else if (run.now == runtime::phase::open && run.in_flight.empty() && run.answers.empty() && !run.telling)
+        one_at_a_time_.store(true, std::memory_order_relaxed);
 }
 
 void client::end_unsent(std::vector<operation_ptr> given_up)
@@ -352,6 +401,7 @@ void client::fail_queue(const failure_ptr& why)
     {
         const std::lock_guard guard(mutex_);
         failed.swap(queue_);
+        queued_ = 0;
     }
     for (auto& each : failed) {
         for (auto& owner : each->take_all()) {
@@ -960,7 +1010,7 @@ void client::poll_instead(std::string why)
 
 bool client::needed() const noexcept
 {
-    return !queue_empty() || !runtime_->in_flight.empty() || watched();
+    return !queue_empty() || !runtime_->in_flight.empty() || !runtime_->answers.empty() || watched();
 }
 
 void client::arm_tick()
@@ -1015,6 +1065,7 @@ void client::tick()
             std::ranges::move(overdue, std::back_inserter(unsent));
         }
         std::erase_if(queue_, [](const auto& each) { return each->empty(); });
+        queued_ -= unsent.size();
     }
     std::vector<operation_ptr> unanswered;
     for (auto* each : run.in_flight)

@@ -9,6 +9,8 @@
 #include <colock/clock.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -120,12 +122,17 @@ private:
     class exchange;
     using batch_ptr = std::unique_ptr<batch>;
 
-    template <class Function>
-    void on_strand(Function function);
+    static constexpr auto later = [](const auto& strand, auto handler) { asio::post(strand, std::move(handler)); };
+    static constexpr auto at_once_if_possible = [](const auto& strand, auto handler) {
+        asio::dispatch(strand, std::move(handler));
+    };
+    template <class Function, class Initiate = decltype(later)>
+    void on_strand(Function function, Initiate initiate = later);
 
     // The queue; from any thread.
     [[nodiscard]] batch_ptr fresh_batch();
-    [[nodiscard]] batch_ptr next_batch();
+    /// `unqueued` operations are under way already.
+    [[nodiscard]] batch_ptr next_batch(std::size_t unqueued);
     void recycle(batch_ptr used) noexcept;
     [[nodiscard]] bool queue_empty() const noexcept;
 
@@ -133,6 +140,7 @@ private:
     void flush();
     void send(batch_ptr next);
     void answered(batch_ptr sent, std::uint64_t number, const error_code& code);
+    void tell();
     void fail_queue(const failure_ptr& why);
     void end_unsent(std::vector<operation_ptr> given_up);
 
@@ -176,10 +184,15 @@ private:
     /// Guards the queue, the pool, and whether there is a runtime.
     mutable std::mutex mutex_;
     std::deque<batch_ptr> queue_;
+    std::size_t queued_ = 0;
+    /// How many operations were under way at a time of late.
+    std::size_t load_ = 0;
     std::vector<batch_ptr> spare_;
     /// What belongs to the strand, the strand included. Null once the context has shut down.
     std::unique_ptr<runtime> runtime_;
     std::atomic<bool> retired_{false};
+    /// The last answer found nothing else to do: the next operation need not wait for others to travel with.
+    std::atomic<bool> one_at_a_time_{false};
     std::atomic<lease_clock::rep> anchored_{0};
 
     /// Guards the channels. Not held together with mutex_, nor while a completion is called.
