@@ -1,0 +1,155 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "support/print.hpp"
+
+#include <colock/locker.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace colock::testing {
+namespace {
+
+/// A locker whose event loop stands still now and then.
+struct stalling
+{
+    explicit stalling(redis::options settings = {})
+    {
+        settings.url = server.url();
+        backend = redis::make_adapter(io.get_executor(), std::move(settings));
+        backend->attach(told);
+        locks.emplace(backend);
+    }
+    ~stalling() { run_coro(io, locks->shutdown(5s)); }
+
+    /// Pairs of 64 workers, each of which goes on until `finished`.
+    struct load
+    {
+        bool finished = false;
+        int pairs = 0;
+        std::vector<running<void>> workers{};
+    };
+    void begin(load& some)
+    {
+        for (int i = 0; i < 64; ++i) {
+            some.workers.push_back(
+                start(io, [](locker through, load& counted, std::string key) -> asio::awaitable<void> {
+                    while (!counted.finished) {
+                        auto held = co_await through.acquire(key);
+                        co_await held.release();
+                        ++counted.pairs;
+                    }
+                }(*locks, some, "k" + std::to_string(i))));
+        }
+    }
+    void end(load& some)
+    {
+        some.finished = true;
+        for (auto& each : some.workers)
+            each.get(io);
+    }
+
+    redis_server server;
+    asio::io_context io;
+    std::shared_ptr<notes> told = std::make_shared<notes>();
+    std::shared_ptr<adapter> backend;
+    std::optional<locker> locks;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_stalls)
+
+BOOST_AUTO_TEST_CASE(a_loop_that_stood_still_while_idle_finds_its_connection_alive)
+{
+    stalling f;
+    {
+        stalling::load first;
+        f.begin(first);
+        run_until(f.io, [&] { return first.pairs > 1000; });
+        f.end(first);
+    }
+    std::this_thread::sleep_for(2500ms);
+    {
+        stalling::load second;
+        f.begin(second);
+        const auto begin = std::chrono::steady_clock::now();
+        run_until(f.io, [&] { return second.pairs > 0; });
+        // A connection that was given up would cost the waiters' safety poll.
+        BOOST_TEST((std::chrono::steady_clock::now() - begin < 1s));
+        f.end(second);
+    }
+    BOOST_TEST(f.told->suspensions == 0);
+    BOOST_TEST(f.backend->reconnects() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_loop_that_stood_still_under_load_loses_no_reply)
+{
+    stalling f({.operation_timeout = 1s});
+    stalling::load some;
+    f.begin(some);
+    for (int i = 0; i < 3; ++i) {
+        const int before = some.pairs;
+        run_until(f.io, [&] { return some.pairs > before + 500; });
+        std::this_thread::sleep_for(1500ms);
+    }
+    f.end(some);
+    BOOST_TEST(f.told->suspensions == 0);
+    BOOST_TEST(f.backend->reconnects() == 0u);
+    const auto counted = f.locks->stats();
+    BOOST_TEST(counted.retries == 0u);
+    BOOST_TEST(counted.settled == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_loop_that_runs_by_fits_and_starts_keeps_its_connection)
+{
+    redis_server server;
+    client_side some({.url = server.url(), .idle_timeout = std::chrono::milliseconds::max(), .health_interval = 200ms});
+    some.speak.grant(driver::exclusive("k"));
+    for (int i = 0; i < 12; ++i) {
+        some.run_for(60ms);
+        std::this_thread::sleep_for(350ms);
+    }
+    some.run_for(500ms);
+    BOOST_TEST(some.told->suspensions == 0);
+    // And it was not for want of looking.
+    BOOST_TEST(server({"INFO", "commandstats"}).find("cmdstat_ping") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_silent_connection_is_given_up_and_made_anew_at_once)
+{
+    redis_server server;
+    relay between(server.port());
+    client_side some(
+        {.url = between.url(), .idle_timeout = std::chrono::milliseconds::max(), .health_interval = 200ms});
+    const auto claim = driver::exclusive("k");
+    some.speak.grant(claim);
+    between.silence(true);
+    run_until(some.io, [&] { return some.told->suspensions == 1; });
+    between.silence(false);
+    some.speak.check_held(claim);
+    BOOST_TEST(some.told->reconnections == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_is_silent_from_the_start_is_tried_again)
+{
+    redis_server server;
+    relay between(server.port());
+    client_side some({.url = between.url(),
+        .operation_timeout = 20s,
+        .connect_timeout = 500ms,
+        .idle_timeout = std::chrono::milliseconds::max(),
+        .health_interval = 100ms});
+    // The first connection never gets an answer.
+    between.cut_at("HELLO", loss::time);
+    some.speak.grant(driver::exclusive("k"));
+    BOOST_TEST(between.cuts() == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
