@@ -1,0 +1,155 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+//
+// Several processes add to one counter while one of them is killed again and again: under the lock no update is lost,
+// and a dead holder's lock is free after its ttl. --unlocked shows that updates would be lost. Then a process is
+// stopped for longer than its lease, and continued: what it writes is refused.
+
+#include "counter.hpp"
+#include "late_writer.hpp"
+#include "processes.hpp"
+#include "report.hpp"
+#include "worker.hpp"
+
+#include "../../tools/arguments.hpp"
+
+#include <colock/connect.hpp>
+#include <colock/locker.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <set>
+#include <string>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+struct settings
+{
+    std::string backend = "redis://127.0.0.1:6379";
+    int workers = 4;
+    int updates = 100;
+    int kills = 3;
+    bool unlocked = false;
+};
+
+/// Runs a coroutine in this process, with a locker of its own.
+template <class Work>
+void with_locker(const std::string& backend, Work work)
+{
+    asio::io_context io{1};
+    const colock::locker locker(colock::make_adapter(io.get_executor(), backend), {.ttl = 2s});
+    asio::co_spawn(io, work(locker), [&io](std::exception_ptr failure) {
+        io.stop();
+        if (failure)
+            std::rethrow_exception(failure);
+    });
+    io.run();
+}
+
+/// False if an update was lost.
+bool count_together(const settings& asked, const std::filesystem::path& folder)
+{
+    const counter total(folder / "counter");
+    const report_line reports;
+    const auto start_worker = [&] {
+        return start_process([&] {
+            const worker one(total, reports);
+            with_locker(asked.backend, [&](colock::locker locker) {
+                return asked.unlocked ? one.add_unlocked(asked.updates) : one.add_locked(locker, asked.updates);
+            });
+            reports.say(event::finished);
+        });
+    };
+    std::set<pid_t> workers;
+    for (int i = 0; i < asked.workers; ++i)
+        workers.insert(start_worker());
+
+    long added = 0;
+    int kills = 0;
+    auto last = std::chrono::steady_clock::now();
+    std::chrono::milliseconds longest{};
+    while (!workers.empty()) {
+        const auto [from, what] = reports.hear();
+        if (what == event::added) {
+            ++added;
+            const auto now = std::chrono::steady_clock::now();
+            longest = std::max(longest, std::chrono::duration_cast<std::chrono::milliseconds>(now - last));
+            last = now;
+        } else if (what == event::finished) {
+            workers.erase(from);
+            if (!wait_for(from))
+                return false;
+        } else if (kills < asked.kills && added >= (kills + 1L) * asked.updates / 2 && workers.contains(from)) {
+            // Most likely it is still between reading and writing, and holds the lock.
+            ::kill(from, SIGKILL);
+            wait_for(from);
+            ++kills;
+            workers.erase(from);
+            workers.insert(start_worker());
+        }
+    }
+
+    // A victim may have written, and not have told.
+    const long lost = std::max(0L, added - total.read());
+    std::cout << "  killed   " << kills << ", longest pause " << longest.count() << " ms\n  added    " << added
+              << "\n  counter  " << total.read() << "\n  lost     " << lost << '\n';
+    return asked.unlocked || (lost == 0 && total.read() <= added + kills);
+}
+
+/// False if a late write was accepted.
+bool write_a_report(const std::string& backend, const std::filesystem::path& folder)
+{
+    if (asio::io_context io; !colock::make_adapter(io.get_executor(), backend)->capabilities().fence) {
+        std::cout << "this backend has no fences: a late write could not be told from others\n";
+        return true;
+    }
+    const report paper(folder / "report");
+    const pid_t first = start_process(
+        [&] { with_locker(backend, [&](colock::locker locker) { return write_late(std::move(locker), paper); }); });
+    if (!wait_for(first))
+        return false;
+    // It is stopped.
+    with_locker(backend, [&](colock::locker locker) { return write_next(std::move(locker), paper); });
+    ::kill(first, SIGCONT);
+    return wait_for(first) && paper.text() == "second writer";
+}
+
+} // namespace
+
+int main(int count, char** words)
+try {
+    settings asked;
+    if (const auto early = tools::arguments("shared_counter: processes that are killed and stopped share a counter")
+            .value("backend", asked.backend, "URL", "where the locks live; default: redis://127.0.0.1:6379")
+            .value("workers", asked.workers, "N", "processes; default: 4", 1, 100)
+            .value("updates", asked.updates, "N", "of each process; default: 100", 1, 1'000'000)
+            .value("kills", asked.kills, "N", "default: 3", 0, 1000)
+            .flag("unlocked", asked.unlocked, "count without the lock, and see updates lost")
+            .parse(count, words))
+        return *early;
+    if (asked.backend.starts_with("memory")) {
+        std::cerr << "error: the locks of memory: are those of one process\n";
+        return 2;
+    }
+
+    const auto folder = std::filesystem::temp_directory_path() / ("shared_counter." + std::to_string(::getpid()));
+    std::filesystem::create_directory(folder);
+    std::cout << "shared counter: " << asked.workers << " processes, " << asked.updates << " updates each, "
+              << (asked.unlocked ? "no lock" : "one lock") << '\n';
+    bool kept = count_together(asked, folder);
+    if (!asked.unlocked)
+        kept = write_a_report(asked.backend, folder) && kept;
+    std::filesystem::remove_all(folder);
+    return kept ? 0 : 1;
+} catch (const std::exception& failure) {
+    std::cerr << "error: " << failure.what() << '\n';
+    return 2;
+}
