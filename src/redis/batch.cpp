@@ -5,18 +5,6 @@
 
 namespace colock::redis::detail {
 
-namespace {
-
-constexpr boost::redis::request::config once{
-    .cancel_on_connection_lost = true,
-    .cancel_if_not_connected = false,
-    // A request that is sent again by the driver would run twice.
-    .cancel_if_unresponded = true,
-    .hello_with_priority = false,
-};
-
-} // namespace
-
 void batch::add(operation_ptr added)
 {
     if (slots_.empty())
@@ -53,6 +41,14 @@ void batch::on_reply() noexcept
         return;
     ++current_;
     complete_ = 0;
+}
+
+void batch::postpone(lease_clock::duration by) noexcept
+{
+    for (auto& slot : slots_) {
+        if (slot.owner)
+            slot.owner->deadline += by;
+    }
 }
 
 std::vector<operation_ptr> batch::take_overdue(lease_clock::time_point now)

@@ -15,6 +15,15 @@
 
 namespace colock::redis::detail {
 
+/// How every request of ours travels.
+inline constexpr boost::redis::request::config once{
+    .cancel_on_connection_lost = true,
+    .cancel_if_not_connected = false,
+    // A request that is sent again by the driver would run twice.
+    .cancel_if_unresponded = true,
+    .hello_with_priority = false,
+};
+
 /// What became of an operation's commands.
 enum class delivery : unsigned char
 {
@@ -69,6 +78,8 @@ public:
     /// A server that only reads has answered.
     [[nodiscard]] bool refused_as_replica() const noexcept { return refused_as_replica_; }
 
+    /// Moves every deadline.
+    void postpone(lease_clock::duration by) noexcept;
     /// Takes out what is past its deadline. The replies of a sent one are then read and dropped.
     [[nodiscard]] std::vector<operation_ptr> take_overdue(lease_clock::time_point now);
     [[nodiscard]] std::vector<operation_ptr> take_all();

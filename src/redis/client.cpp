@@ -10,6 +10,7 @@
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/redis/error.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -39,6 +40,8 @@ constexpr lease_clock::duration anchor_interval = 1s;
 constexpr lease_clock::duration channel_linger = 1s;
 /// What "at once" means for a connection: whoever was just answered may have the next request in hand.
 constexpr milliseconds at_once = 10ms;
+/// A tick that is later than this did not come in time because nobody ran the event loop.
+constexpr lease_clock::duration most_late = 250ms;
 constexpr std::size_t most_channels_per_request = 256;
 constexpr std::size_t most_unproven = 1024;
 
@@ -94,15 +97,16 @@ public:
         sent->add(std::make_unique<exchange>(std::move(writes), std::move(reads)));
         auto& request = sent->request();
         auto* const reading = sent.get();
-        on->exec(request, adapter_for(*reading),
+        on->exec(request, adapter_for(*reading, *on),
             [on, sent = std::move(sent)](const error_code&, std::size_t) { sent->finish(nullptr); });
     }
 
-    static boost::redis::any_adapter adapter_for(batch& reading)
+    static boost::redis::any_adapter adapter_for(batch& reading, link& on)
     {
         using event = boost::redis::any_adapter::parse_event;
         return boost::redis::any_adapter(boost::redis::any_adapter::impl_t(
-            [&reading](event what, const boost::redis::resp3::node_view& node, error_code&) {
+            [&reading, &heard = on.heard()](event what, const boost::redis::resp3::node_view& node, error_code&) {
+                ++heard;
                 if (what == event::node)
                     reading.on_node(node);
                 else if (what == event::done)
@@ -168,6 +172,7 @@ struct client::runtime
     bool disowned = false;
     bool was_ready = false;
     bool announced_loss = false;
+    bool reconnects_at_once = false;
     unsigned failures = 0;
     std::string last_problem;
     error_code last_cause;
@@ -318,7 +323,7 @@ void client::send(batch_ptr next)
     auto* const reading = next.get();
     run.in_flight.push_back(reading);
     run.operations_in_flight += reading->size();
-    run.commands->exec(reading->request(), exchange::adapter_for(*reading),
+    run.commands->exec(reading->request(), exchange::adapter_for(*reading, *run.commands),
         [self = shared_from_this(), on = run.commands, sent = std::move(next), number](
             const error_code& code, std::size_t) mutable { self->answered(std::move(sent), number, code); });
 }
@@ -675,6 +680,8 @@ void client::command_link_ended(const error_code& code)
     run.last_cause = code;
     run.last_problem = run.draining ? "the server has become a replica" : code.message();
     run.now = runtime::phase::ending;
+    // Two intervals of silence were wait enough.
+    run.reconnects_at_once = was_open && code == boost::redis::error::pong_timeout;
     if (was_open && !run.announced_loss) {
         run.announced_loss = true;
         if (const auto events = events_.lock())
@@ -716,7 +723,7 @@ void client::retry_later(std::string why, error_code cause)
         return;
     }
     run.now = runtime::phase::waiting;
-    run.retry.expires_after(backoff(run.failures++));
+    run.retry.expires_after(std::exchange(run.reconnects_at_once, false) ? 0ms : backoff(run.failures++));
     run.retry.async_wait([self = shared_from_this()](const error_code& code) {
         if (code || self->runtime_->now != runtime::phase::waiting)
             return;
@@ -1042,15 +1049,16 @@ void client::arm_tick()
     run.ticker.async_wait([self = shared_from_this()](const error_code& code) {
         if (code)
             return;
-        self->runtime_->tick_at = lease_clock::time_point::max();
-        self->tick();
+        self->tick(std::exchange(self->runtime_->tick_at, lease_clock::time_point::max()));
     });
 }
 
-void client::tick()
+void client::tick(lease_clock::time_point due)
 {
     auto& run = *runtime_;
     const auto now = lease_clock::now();
+    // What was answered while the event loop stood still has not been read yet.
+    const auto stood_still = now - due > most_late ? now - due : lease_clock::duration::zero();
     if (std::exchange(run.used_since_tick, false) || !run.in_flight.empty())
         run.used = now;
 
@@ -1058,6 +1066,7 @@ void client::tick()
     {
         const std::lock_guard guard(mutex_);
         for (auto& each : queue_) {
+            each->postpone(stood_still);
             auto overdue = each->take_overdue(now);
             if (overdue.empty())
                 continue;
@@ -1068,8 +1077,10 @@ void client::tick()
         queued_ -= unsent.size();
     }
     std::vector<operation_ptr> unanswered;
-    for (auto* each : run.in_flight)
+    for (auto* each : run.in_flight) {
+        each->postpone(stood_still);
         std::ranges::move(each->take_overdue(now), std::back_inserter(unanswered));
+    }
 
     std::vector<completion<woken>> woken_by_poll;
     std::vector<std::string> unused;

@@ -167,7 +167,7 @@ private:
     void poll_instead(std::string why);
 
     void arm_tick();
-    void tick();
+    void tick(lease_clock::time_point due);
     void close_if_idle();
     void begin_close();
     void finish_close() noexcept;

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/link.hpp"
 
+#include "redis/batch.hpp"
+
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/redis/logger.hpp>
@@ -8,6 +10,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace colock::redis::detail {
@@ -27,7 +30,11 @@ struct message_reader
     link::message_sink* sink;
 
     void on_init() { sink->current = {}; }
-    void on_node(const boost::redis::resp3::node_view& node, error_code&) { sink->current.add(node); }
+    void on_node(const boost::redis::resp3::node_view& node, error_code&)
+    {
+        ++sink->heard;
+        sink->current.add(node);
+    }
     void on_done()
     {
         if (sink->current.at(0).text == "message" && sink->current.items.size() > 1)
@@ -71,6 +78,9 @@ asio::ssl::context tls_material::share()
 
 namespace {
 
+/// Of half health intervals.
+constexpr unsigned silence_limit = 4;
+
 boost::redis::config make_config(const settings& from, const endpoint& where, bool tls)
 {
     boost::redis::config made;
@@ -80,8 +90,8 @@ boost::redis::config make_config(const settings& from, const endpoint& where, bo
     made.resolve_timeout = from.connect_timeout;
     made.connect_timeout = from.connect_timeout;
     made.ssl_handshake_timeout = from.connect_timeout;
-    made.health_check_interval = from.health_interval;
-    made.health_check_id = "colock";
+    // We watch it ourselves: the driver's timers also expire while the event loop stands still.
+    made.health_check_interval = std::chrono::steady_clock::duration::zero();
     // Run ends with its connection: that is how a new one is told from an old one.
     made.reconnect_wait_interval = std::chrono::seconds::zero();
     made.max_read_size = std::size_t{64} << 20;
@@ -96,9 +106,14 @@ boost::redis::config make_config(const settings& from, const endpoint& where, bo
 link::link(const asio::any_io_executor& strand, const settings& config, endpoint where, bool tls,
     asio::ssl::context context, std::uint64_t number)
     : number_(number), where_(std::move(where)), config_(make_config(config, where_, tls)),
+      watch_interval_(std::chrono::steady_clock::duration(config.health_interval) / 2),
+      greeting_limit_(
+          std::max(silence_limit, static_cast<unsigned>(config.connect_timeout * 2 / config.health_interval))),
+      watcher_(strand),
       connection_(strand, std::move(context), boost::redis::logger(boost::redis::logger::level::disabled))
 {
     connection_.set_receive_response(sink_);
+    ping_.get_config() = once;
     if (!tls)
         return;
     const auto& name = config.tls.server_name.empty() ? where_.host : config.tls.server_name;
@@ -124,7 +139,61 @@ link::link(const asio::any_io_executor& strand, const settings& config, endpoint
 
 void link::run(run_handler ended)
 {
-    connection_.async_run(config_, std::move(ended));
+    connection_.async_run(
+        config_, [self = shared_from_this(), ended = std::move(ended)](const error_code& code) mutable {
+            self->ended_ = true;
+            self->watcher_.cancel();
+            std::move(ended)(self->given_up_ ? make_error_code(boost::redis::error::pong_timeout) : code);
+        });
+    watch();
+}
+
+void link::watch()
+{
+    watcher_.expires_after(watch_interval_);
+    watcher_.async_wait([self = shared_from_this()](const error_code& code) {
+        if (!code && !self->ended_)
+            self->check_life(std::chrono::steady_clock::now() - self->watcher_.expiry() > self->watch_interval_);
+    });
+}
+
+void link::check_life(bool late)
+{
+    const bool greeted = sink_.heard != 0;
+    if (std::exchange(heard_before_, sink_.heard) != sink_.heard) {
+        silent_ = 0;
+        spared_ = false;
+    } else if (!greeted && connection_.get_usage().bytes_sent == 0) {
+        // How long it may take to connect is the driver's business.
+        silent_ = 0;
+    } else if (late && !spared_) {
+        // The event loop stood still, and what has arrived meanwhile may not have been read.
+        spared_ = true;
+    } else {
+        ++silent_;
+    }
+    if (silent_ >= (greeted ? silence_limit : greeting_limit_)) {
+        given_up_ = true;
+        close();
+        return;
+    }
+    if (greeted && silent_ > 0 && !asked_)
+        ask_for_life();
+    watch();
+}
+
+void link::ask_for_life()
+{
+    asked_ = true;
+    ping_.clear();
+    ping_.push("PING");
+    using event = boost::redis::any_adapter::parse_event;
+    const auto count = [this](event what, const boost::redis::resp3::node_view&, error_code&) {
+        if (what == event::node)
+            ++sink_.heard;
+    };
+    connection_.async_exec(ping_, boost::redis::any_adapter(boost::redis::any_adapter::impl_t(count)),
+        [self = shared_from_this()](const error_code&, std::size_t) { self->asked_ = false; });
 }
 
 void link::exec(const boost::redis::request& request, boost::redis::any_adapter adapter, exec_handler done)

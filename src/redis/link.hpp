@@ -9,8 +9,11 @@
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/redis/connection.hpp>
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,9 +50,10 @@ public:
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
     [[nodiscard]] const endpoint& where() const noexcept { return where_; }
 
-    /// Connects, and works until the connection is lost or closed.
+    /// Connects, and works until the connection is lost, closed, or silent for two health intervals: then it ends with
+    /// `boost::redis::error::pong_timeout`.
     void run(run_handler ended);
-    /// The request and the adapter have to live until the handler is called.
+    /// The request and the adapter have to live until the handler is called. The adapter counts what it reads.
     void exec(const boost::redis::request& request, boost::redis::any_adapter adapter, exec_handler done);
     /// Ends when messages have arrived; they are in `messages()`.
     void receive(run_handler done);
@@ -57,6 +61,8 @@ public:
     [[nodiscard]] std::vector<std::string>& messages() noexcept { return sink_.messages; }
     /// Ends run, receive, and all requests.
     void close() noexcept;
+    /// Counts everything that is read: signs of life.
+    [[nodiscard]] std::uint64_t& heard() noexcept { return sink_.heard; }
     /// Once connected: small requests must not wait for each other's acknowledgement.
     void send_at_once() noexcept;
 
@@ -64,12 +70,30 @@ public:
     {
         reply current{};
         std::vector<std::string> messages{};
+        std::uint64_t heard = 0;
     };
 
 private:
+    void watch();
+    void check_life(bool late);
+    void ask_for_life();
+
     const std::uint64_t number_;
     const endpoint where_;
     boost::redis::config config_;
+    /// Half a health interval.
+    const std::chrono::steady_clock::duration watch_interval_;
+    const unsigned greeting_limit_;
+    asio::steady_timer watcher_;
+    std::uint64_t heard_before_ = 0;
+    /// Of these, without a sign of life. The first that follows a pause of the event loop is not counted.
+    unsigned silent_ = 0;
+    bool spared_ = false;
+    /// An answer to PING is owed.
+    bool asked_ = false;
+    bool given_up_ = false;
+    bool ended_ = false;
+    boost::redis::request ping_;
     message_sink sink_;
     boost::redis::connection connection_;
 };
