@@ -262,6 +262,10 @@ void judge_contended(const std::vector<rival>& rivals, report& found)
         found.add({each.name + ", the server's CPU per pair",
             typical(each, [](const rate& round) { return round.server_us_per_pair; }), "us"});
     }
+    for (const rival& each : rivals)
+        if (best && each.is != rival::kind::peer)
+            found.add({each.name + " / " + best->name + ", were nothing else running", possible(each) / possible(*best),
+                "x"});
 }
 
 } // namespace

@@ -34,8 +34,10 @@ using clock = std::chrono::steady_clock;
 
 /// After its release a process lets the other one have the lock, rather than race with it.
 constexpr std::chrono::milliseconds pause_after_turn{4};
-/// Between a grant and the release: long enough for the other process to wait by then.
-constexpr int pings_per_turn = 12;
+/// Between a grant and the release, in silence before each of a few pings: long enough for the other process to wait by
+/// then. A ping right after another would meet processors that are wide awake, which a release does not.
+constexpr std::chrono::milliseconds silence{6};
+constexpr int pings_per_turn = 2;
 
 /// One turn as the holder. Both processes see the same clock.
 struct turn
@@ -70,8 +72,11 @@ asio::awaitable<void> take_turns(colock::locker locker, pinger& ping, std::vecto
         colock::lock lock = co_await locker.acquire("hand-off");
         turn now{clock::now(), {}};
         pings.clear();
-        for (int i = 0; i < pings_per_turn; ++i)
+        for (int i = 0; i < pings_per_turn; ++i) {
+            timer.expires_after(silence);
+            co_await timer.async_wait();
             pings.push_back(ping());
+        }
         now.released = clock::now();
         co_await lock.release();
         again = each(now);
@@ -142,7 +147,7 @@ void measure_redis_hand_off(const race& at, const options& settings, report& fou
     const std::filesystem::path folder = pattern;
     const auto said = folder / "turns";
 
-    const auto wanted = std::max<std::size_t>(static_cast<std::size_t>(settings.seconds * 200.0), 20);
+    const auto wanted = std::max<std::size_t>(static_cast<std::size_t>(settings.seconds * 100.0), 20);
     std::vector<turn> ours;
     std::vector<clock::duration> round_trips;
     {
