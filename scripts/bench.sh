@@ -12,45 +12,21 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bench=${COLOCK_BENCH:-$root/build/release/benchmarks/colock-bench}
 . "$root/scripts/environment.sh"
-peers=$colock_cache/peers
 
 say() { printf 'bench: %s\n' "$*" >&2; }
 
-# install NAME VERSIONS COMMAND...: again only when the list of versions has changed.
-install() {
-    local stamp=$peers/$1.installed
-    cmp -s "$stamp" "$2" && return 0
-    rm -f "$stamp"
-    "${@:3}" >"$peers/$1.log" 2>&1 && cp "$2" "$stamp" && return 0
-    say "cannot install the $1 libraries: $(tail -n 1 "$peers/$1.log")"
-    return 1
-}
-install_node() {
-    if ! command -v node || ! command -v npm; then
-        echo "node and npm are needed"
-        return 1
-    fi
-    cp "$root/benchmarks/peers/package.json" "$peers/" && npm --prefix "$peers" install --no-audit --no-fund
-}
-install_python() {
-    python3 -m venv --clear "$peers/python" &&
-        "$peers/python/bin/pip" install -r "$root/benchmarks/peers/requirements.txt"
-}
-
 # A line for each: its name, a tabulator, its command; no command if it cannot be had.
 list_peers() {
-    local name command
-    mkdir -p "$peers"
-    command=''
-    if install node "$root/benchmarks/peers/package.json" install_node; then
-        command="node '$root/benchmarks/peers/NAME.js' --modules '$peers'"
+    local name command=''
+    if cmp -s "$colock_peers/node.installed" "$root/benchmarks/peers/package.json"; then
+        command="node '$root/benchmarks/peers/NAME.js' --modules '$colock_peers'"
     fi
     for name in locco ioredis-lock redlock; do
         printf '%s\t%s\n' "$name" "${command/NAME/$name}"
     done
     command=''
-    if install python "$root/benchmarks/peers/requirements.txt" install_python; then
-        command="'$peers/python/bin/python' '$root/benchmarks/peers/redis_py.py'"
+    if cmp -s "$colock_peers/python.installed" "$root/benchmarks/peers/requirements.txt"; then
+        command="'$colock_peers/python/bin/python' '$root/benchmarks/peers/redis_py.py'"
     fi
     printf 'redis-py\t%s\n' "$command"
 }
@@ -76,6 +52,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 name=${backend%%:*}
 if [ $with_peers = yes ]; then
+    "$root/scripts/setup.sh" peers >&2
     list_peers >"$scratch/peers"
     options=(--peers "$scratch/peers" "${options[@]}")
 fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what colock is built and tested with. Run again, it finds everything in place and ends at once.
 #
-#   scripts/setup.sh [build|sanitizers|format|servers]...     (build, if nothing is named)
+#   scripts/setup.sh [build|sanitizers|format|servers|peers]...     (build, if nothing is named)
 #
 # Debian 12 and 13: what is missing comes from the system's own package archive; Boost 1.92, which is newer than both, is
 # unpacked into ${XDG_CACHE_HOME:-~/.cache}/colock. Other systems: says what to install.
@@ -177,6 +177,39 @@ setup_servers() {
     say "servers: ready"
 }
 
+# Other lock libraries, in the versions that benchmarks/peers names: tests and the benchmark run them beside colock. What
+# cannot be had is said, and they do without it.
+setup_peers() {
+    mkdir -p "$colock_peers"
+    install_peers node "$colock_root/benchmarks/peers/package.json" install_node_peers || true
+    install_peers python "$colock_root/benchmarks/peers/requirements.txt" install_python_peers ||
+        [ -z "$debian" ] || need 'python3 -c "import redis"' python3-redis "redis-py"
+    install_missing
+    say "peers: ready"
+}
+
+# install_peers NAME VERSIONS COMMAND...: again only when the list of versions has changed
+install_peers() {
+    local stamp=$colock_peers/$1.installed
+    cmp -s "$stamp" "$2" && return 0
+    rm -f "$stamp"
+    "${@:3}" >"$colock_peers/$1.log" 2>&1 && cp "$2" "$stamp" && return 0
+    say "cannot install the $1 libraries: $(tail -n 1 "$colock_peers/$1.log")"
+    return 1
+}
+install_node_peers() {
+    if ! have node || ! have npm; then
+        echo "node and npm are needed"
+        return 1
+    fi
+    cp "$colock_root/benchmarks/peers/package.json" "$colock_peers/" &&
+        npm --prefix "$colock_peers" install --no-audit --no-fund
+}
+install_python_peers() {
+    python3 -m venv --clear "$colock_peers/python" &&
+        "$colock_peers/python/bin/pip" install -r "$colock_root/benchmarks/peers/requirements.txt"
+}
+
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
@@ -184,8 +217,8 @@ log=$scratch/log
 [ $# -gt 0 ] || set -- build
 for part; do
     case $part in
-    build | sanitizers | format | servers) ;;
-    *) fail "unknown part '$part'; known: build, sanitizers, format, servers" ;;
+    build | sanitizers | format | servers | peers) ;;
+    *) fail "unknown part '$part'; known: build, sanitizers, format, servers, peers" ;;
     esac
 done
 for part; do "setup_$part"; done

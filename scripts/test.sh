@@ -17,5 +17,6 @@ release | debug) targets+=(all_verify_interface_header_sets) ;;
 esac
 scripts/build.sh "$preset" "${targets[@]}"
 
+scripts/setup.sh peers
 echo "test: $preset"
 scripts/servers.sh run redis -- ctest --preset "$preset" --parallel "$(nproc)" "$@"
