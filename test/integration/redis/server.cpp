@@ -76,6 +76,8 @@ std::string from_environment(const char* name, std::string otherwise)
     return value && *value ? value : std::move(otherwise);
 }
 
+} // namespace
+
 std::filesystem::path make_folder()
 {
     std::string pattern = std::filesystem::temp_directory_path() / "colock-redis-XXXXXX";
@@ -84,7 +86,11 @@ std::filesystem::path make_folder()
     return pattern;
 }
 
-} // namespace
+std::filesystem::path cache_folder()
+{
+    const char* const home = std::getenv("HOME");
+    return from_environment("XDG_CACHE_HOME", std::string(home ? home : "") + "/.cache") + "/colock";
+}
 
 std::uint16_t free_port()
 {
@@ -103,7 +109,8 @@ std::uint16_t free_port()
     throw std::runtime_error("there is no free port");
 }
 
-child_process::child_process(const std::vector<std::string>& command, const std::filesystem::path& log)
+child_process::child_process(
+    const std::vector<std::string>& command, const std::filesystem::path& log, std::optional<int> talk)
 {
     std::vector<char*> words;
     for (const auto& word : command)
@@ -117,8 +124,10 @@ child_process::child_process(const std::vector<std::string>& command, const std:
         return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int file = ::open(log_name.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
-    ::dup2(file, 1);
+    ::dup2(talk.value_or(file), 1);
     ::dup2(file, 2);
+    if (talk)
+        ::dup2(*talk, 0);
     ::execvp(words[0], words.data());
     ::_exit(127);
 }
@@ -297,9 +306,7 @@ void redis_server::kill()
 
 proxy::proxy(std::uint16_t upstream) : control_(free_port()), log_(make_folder())
 {
-    const char* const home = std::getenv("HOME");
-    const auto cache = from_environment("XDG_CACHE_HOME", std::string(home ? home : "") + "/.cache");
-    const auto program = from_environment("COLOCK_TOXIPROXY", cache + "/colock/toxiproxy-2.5.0/server");
+    const auto program = from_environment("COLOCK_TOXIPROXY", cache_folder() / "toxiproxy-2.5.0/server");
     process_ = child_process({program, "-host", "127.0.0.1", "-port", std::to_string(control_)}, log_ / "log");
     wait_until(
         [this] {

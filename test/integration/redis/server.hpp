@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -20,12 +21,20 @@ namespace colock::testing {
 /// A port of 127.0.0.1 that was free a moment ago.
 [[nodiscard]] std::uint16_t free_port();
 
+/// A new one, for temporary files.
+[[nodiscard]] std::filesystem::path make_folder();
+
+/// Where scripts/setup.sh puts what cannot be installed.
+[[nodiscard]] std::filesystem::path cache_folder();
+
 /// Another program, killed with its object.
 class child_process
 {
 public:
     child_process() = default;
-    explicit child_process(const std::vector<std::string>& command, const std::filesystem::path& log);
+    /// `talk`: a socket that becomes its standard input and output; without, what it prints goes to the log too.
+    explicit child_process(
+        const std::vector<std::string>& command, const std::filesystem::path& log, std::optional<int> talk = {});
     child_process(child_process&& other) noexcept;
     child_process& operator=(child_process&& other) noexcept;
     ~child_process();

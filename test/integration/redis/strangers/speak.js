@@ -1,0 +1,60 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+'use strict';
+
+// node LIBRARY.js REDIS_PORT MODULES
+//
+// Carries out what the test says, a line each, and answers each with a line:
+//
+//   take KEY TTL_MS          granted | busy
+//   release                  released | not ours
+//   add KEY NUMBER TIMES     added: to the number at a key of its own, unprotected but by the lock
+//
+// An answer that begins with "failed" says what a library threw that it should not have.
+
+const { createRequire } = require('node:module');
+const path = require('node:path');
+const readline = require('node:readline');
+const { setTimeout: pause } = require('node:timers/promises');
+const { pathToFileURL } = require('node:url');
+
+const [port, modules] = process.argv.slice(2);
+const installed = createRequire(path.resolve(modules, 'package.json'));
+const { Redis } = installed('ioredis');
+const client = new Redis({ host: '127.0.0.1', port: Number(port) });
+
+exports.client = client;
+exports.required = (name) => installed(name);
+exports.imported = (name) => import(pathToFileURL(installed.resolve(name)).href);
+
+/// take(key, ttl): a lock, or null if it is busy; release(lock): false if it was not ours any more.
+exports.speak = async ({ take, release }) => {
+    let held = null;
+    const verbs = {
+        async take(key, ttl) {
+            const taken = await take(key, Number(ttl));
+            held = taken || held;
+            return taken ? 'granted' : 'busy';
+        },
+        async release() {
+            return (await release(held)) ? 'released' : 'not ours';
+        },
+        async add(key, number, times) {
+            for (let i = 0; i < Number(times); ++i) {
+                let lock = null;
+                while (!(lock = await take(key, 60000))) await pause(2);
+                const value = Number(await client.get(number));
+                await pause(1);
+                await client.set(number, value + 1);
+                if (!(await release(lock))) return 'failed: released by somebody else';
+                await pause(2);
+            }
+            return 'added';
+        },
+    };
+    for await (const line of readline.createInterface({ input: process.stdin })) {
+        const [verb, ...words] = line.split(' ');
+        const answer = await verbs[verb](...words).catch((problem) => `failed: ${problem}`);
+        process.stdout.write(`${String(answer).replaceAll('\n', ' ')}\n`);
+    }
+    process.exit(0);
+};
