@@ -91,6 +91,8 @@ struct release_outcome
 {
     release_status status = release_status::released;
     failure_ptr error{};
+    /// Other lockers listen for this release: the locker's own waiters let them go first.
+    bool others_wait = false;
 };
 
 enum class extend_status : unsigned char
@@ -157,6 +159,9 @@ struct adapter_limits
     std::chrono::milliseconds max_ttl{std::chrono::hours(24 * 3650)};
     /// In bytes.
     std::size_t max_key = 512;
+    /// An operation timeout that the adapter keeps to by a timer of its own: where it is not above the locker's, a
+    /// release needs no further one. 0: none.
+    std::chrono::milliseconds answers_within{0};
 };
 
 /// The seam between the core and a backend. A subclass starts operations and reports each one's end through its

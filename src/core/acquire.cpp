@@ -6,6 +6,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace colock::detail {
 
@@ -64,10 +65,10 @@ asio::awaitable<lock> core::acquire_under(std::shared_ptr<core> self, record_ptr
     retry_schedule own(wanted->own_policy ? *wanted->own_policy : self->options_.retry, now);
     retry_schedule& schedule = shared ? *shared : own;
     parked place;
-    for (;;) {
+    for (std::optional known(now);; known.reset()) {
         std::uint32_t seen = 0;
         if (next == step::again)
-            next = self->next_step(wanted, schedule, seen);
+            next = self->next_step(wanted, schedule, known, seen);
         switch (next) {
         case step::granted:
             leaving.dismiss();
@@ -110,7 +111,8 @@ core::step core::grant_at_once(const record_ptr& wanted, time_point now)
     return stats_.grants % immediate_grants_in_a_row == 0 ? step::yield : step::granted;
 }
 
-core::step core::next_step(const record_ptr& wanted, retry_schedule& schedule, std::uint32_t& seen)
+core::step core::next_step(
+    const record_ptr& wanted, retry_schedule& schedule, std::optional<time_point> now, std::uint32_t& seen)
 {
     record& subject = *wanted;
     if (subject.where() != phase::acquiring)
@@ -129,7 +131,7 @@ core::step core::next_step(const record_ptr& wanted, retry_schedule& schedule, s
         throw_shutting_down(subject);
     if (answered)
         judge(wanted, schedule, std::move(outcome));
-    return wait_or_attempt(wanted, schedule, seen);
+    return wait_or_attempt(wanted, schedule, now ? *now : lease_clock::now(), seen);
 }
 
 void core::judge(const record_ptr& wanted, retry_schedule& schedule, create_outcome outcome)
@@ -221,10 +223,10 @@ void core::throw_refused(const record& wanted) const
     throw validation_error(wanted.refused->code, std::move(context));
 }
 
-core::step core::wait_or_attempt(const record_ptr& wanted, retry_schedule& schedule, std::uint32_t& seen)
+core::step core::wait_or_attempt(
+    const record_ptr& wanted, retry_schedule& schedule, time_point now, std::uint32_t& seen)
 {
     record& subject = *wanted;
-    const auto now = lease_clock::now();
     work todo;
     std::unique_lock guard(mutex_);
     if (subject.where() != phase::acquiring)
@@ -255,7 +257,9 @@ core::step core::wait_or_attempt(const record_ptr& wanted, retry_schedule& sched
         return step::park;
     }
     const record* holder = subject.queue->holder;
-    const bool blocked_here = subject.is_head && !can_.fifo && holder && now < holder->lease().valid_until();
+    const bool stands_back = subject.is_head && subject.waited && now < subject.queue->stands_back_until;
+    const bool blocked_here =
+        stands_back || (subject.is_head && !can_.fifo && holder && now < holder->lease().valid_until());
     if (subject.is_head && !subject.attempted && !subject.event) {
         // Held by this very locker: the release will hand over, or wake; until then the backend could only say busy.
         if (blocked_here && schedule.attempts() == 0) {
@@ -275,7 +279,8 @@ core::step core::wait_or_attempt(const record_ptr& wanted, retry_schedule& sched
             unlocked([&] { count_failure(subject, schedule, now); });
             return step::yield;
         }
-    } else if (now >= schedule.next_at() || now >= subject.holder_expires || (subject.event && !subject.outcome.error))
+    } else if (!stands_back && (now >= schedule.next_at() || now >= subject.holder_expires ||
+                                   (subject.event && !subject.outcome.error)))
     {
         // At once, over and over, would starve the loop.
         if (!std::exchange(subject.fresh_turn, true)) {
@@ -293,14 +298,16 @@ core::step core::wait_or_attempt(const record_ptr& wanted, retry_schedule& sched
             todo.tell({.what = work::note::waiting, .subject = wanted});
     }
     time_point until = schedule.deadline();
-    if (subject.is_head)
+    if (stands_back)
+        until = std::min(until, subject.queue->stands_back_until);
+    else if (subject.is_head)
         until = std::min({until, schedule.next_at(),
             subject.attempted || !blocked_here ? subject.holder_expires : holder->lease().valid_until()});
     else if (schedule.finite())
         until = std::min(until, schedule.next_at());
     this->schedule(subject, until);
     subject.fresh_turn = true;
-    subject.open_to_hand_over = subject.is_head;
+    subject.open_to_hand_over = true;
     // After an error only time helps: an event source that is just as broken could end each wait at once.
     const bool listens =
         subject.is_head && subject.attempted && !subject.outcome.error && can_.events && !subject.waiting_on_adapter;

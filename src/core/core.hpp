@@ -42,6 +42,8 @@ struct key_queue
     const record* holder = nullptr;
     /// Hand-overs from one local holder to the next since others had their turn.
     unsigned handed_over = 0;
+    /// Until then its heads leave the way to the waiters of other lockers.
+    lease_clock::time_point stands_back_until{};
 };
 
 /// The shared state of a locker: its local queues, its leases with their one timer, and the clean-up of what callers
@@ -157,9 +159,12 @@ private:
     void unpark(parked& place);
 
     // acquire.cpp
-    [[nodiscard]] step next_step(const record_ptr& wanted, retry_schedule& schedule, std::uint32_t& seen);
+    /// `now`, if it was read a moment ago.
+    [[nodiscard]] step next_step(
+        const record_ptr& wanted, retry_schedule& schedule, std::optional<time_point> now, std::uint32_t& seen);
     void judge(const record_ptr& wanted, retry_schedule& schedule, create_outcome outcome);
-    [[nodiscard]] step wait_or_attempt(const record_ptr& wanted, retry_schedule& schedule, std::uint32_t& seen);
+    [[nodiscard]] step wait_or_attempt(
+        const record_ptr& wanted, retry_schedule& schedule, time_point now, std::uint32_t& seen);
     void count_failure(record& wanted, retry_schedule& schedule, time_point now);
     [[noreturn]] void give_up(record& wanted, const retry_schedule& schedule);
     [[noreturn]] static void give_up_unanswered(error_context context, bool never_answered);

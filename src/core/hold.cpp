@@ -95,14 +95,19 @@ bool core::await_answer(record& ending, std::uint32_t& seen)
     const std::lock_guard guard(mutex_);
     if (ending.answered || ending.where() == phase::ended)
         return false;
+    seen = ending.version;
+    const bool first_look = ending.answer_deadline == time_point::max();
+    const bool just_sent = ending.under_way == operation::give_back && ending.retry_at == time_point::max();
+    if (first_look && just_sent && limits_.answers_within > limits_.answers_within.zero() &&
+        limits_.answers_within <= options_.operation_timeout)
+        return true;
     const auto now = lease_clock::now();
-    if (ending.answer_deadline == time_point::max())
+    if (first_look)
         ending.answer_deadline = saturating_add(now, options_.operation_timeout);
     if (now >= ending.answer_deadline)
         return false;
     ending.answer_by = ending.answer_deadline;
     schedule(ending, std::min(ending.retry_at, ending.answer_by));
-    seen = ending.version;
     return true;
 }
 

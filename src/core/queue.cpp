@@ -98,6 +98,7 @@ bool core::leave_queue(record& wanted, work& todo)
         if (spare_queues_.size() < most_spare_queues) {
             done->holder = nullptr;
             done->handed_over = 0;
+            done->stands_back_until = {};
             spare_queues_.push_back(std::move(done));
         }
         if (queues_.empty())
@@ -114,7 +115,8 @@ bool core::leave_queue(record& wanted, work& todo)
 void core::wake_heads(const record& ended, work& todo)
 {
     key_queue* queue = find_queue(ended);
-    if (!queue)
+    // After a hand-over the key is held by the next one already.
+    if (!queue || (queue->holder && !can_.fifo))
         return;
     for (record& member : queue->members) {
         if (!member.is_head)

@@ -64,6 +64,13 @@ void core::on_given_back(const record_ptr& ending, release_outcome outcome)
         const std::lock_guard guard(mutex_);
         record& subject = *ending;
         subject.under_way = operation::none;
+        if (outcome.others_wait && !can_.fifo) {
+            if (key_queue* queue = find_queue(subject)) {
+                const auto now = lease_clock::now();
+                queue->stands_back_until =
+                    now + std::clamp<lease_clock::duration>(2 * (now - subject.sent()), 500us, 20ms);
+            }
+        }
         const bool late_grant = std::exchange(subject.gives_back_late_grant, false);
         if (subject.where() == phase::acquiring) {
             // Its acquire goes on.

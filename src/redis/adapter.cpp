@@ -174,6 +174,7 @@ public:
     create_operation(client& owner, claim_ptr claim, completion<create_outcome> done, step first)
         : owner_(owner), claim_(std::move(claim)), done_(std::move(done)), step_(first)
     {
+        deadline = claim_->sent() + owner.config().operation_timeout;
     }
 
     void write(boost::redis::request& request) override
@@ -423,7 +424,8 @@ private:
             }
             state->source.reset();
         }
-        done_({answer.number == 1 ? release_status::released : release_status::not_held, nullptr});
+        const bool others = answer.number > 1 && answer.number - 1 > owner_.listens(lock_key(config(), claim_->key()));
+        done_({answer.number >= 1 ? release_status::released : release_status::not_held, nullptr, others});
     }
 
     void failed(delivery, failure_ptr why) override { done_({release_status::failed, std::move(why)}); }
@@ -762,6 +764,13 @@ public:
             .list = true,
             .events = true,
             .immediate = false};
+    }
+
+    [[nodiscard]] adapter_limits limits() const noexcept override
+    {
+        adapter_limits all;
+        all.answers_within = config().operation_timeout;
+        return all;
     }
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override

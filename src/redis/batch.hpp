@@ -52,7 +52,7 @@ public:
     /// Called on the client's strand, at most once per submission. `why` is set unless it was answered.
     virtual void end(operation_ptr self, delivery how, failure_ptr why) = 0;
 
-    std::vector<reply> replies{};
+    reply_list replies{};
     /// Set at the first submission; it is that of the operation, not of one submission.
     lease_clock::time_point deadline{};
     /// The connection that it was sent on.

@@ -28,11 +28,11 @@ using namespace std::chrono_literals;
 using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
-/// More would let one slow batch delay a new one by two; fewer would leave the server idle while replies travel.
-constexpr std::size_t most_in_flight = 2;
-/// Half of the load at most travels in one batch, so that the server works on one half while we do on the other.
-/// Smaller batches cost more system calls than that is worth; larger ones would keep the event loop too long.
-constexpr std::size_t least_batch = 16;
+/// The load travels in parts, so that the server works on some while we do on another: of two, one would often be on
+/// its way. What waits in our queue was certainly not sent, so more parts than that would help nobody.
+constexpr std::size_t most_in_flight = 4;
+/// Smaller batches cost more system calls than they gain; larger ones would keep the event loop too long.
+constexpr std::size_t least_batch = 64;
 constexpr std::size_t largest_batch = 128;
 constexpr std::size_t most_spare = 4;
 constexpr lease_clock::duration anchor_interval = 1s;
@@ -83,7 +83,7 @@ class client::exchange final : public operation
 {
 public:
     using writer = std::function<void(boost::redis::request&)>;
-    using reader = std::function<void(delivery, const std::vector<reply>&)>;
+    using reader = std::function<void(delivery, const reply_list&)>;
 
     exchange(writer writes, reader reads) : writes_(std::move(writes)), reads_(std::move(reads)) {}
 
@@ -150,6 +150,7 @@ struct client::runtime
     asio::steady_timer retry;
     asio::steady_timer message_retry;
     lease_clock::time_point tick_at = lease_clock::time_point::max();
+    lease_clock::duration tick_delay{};
     lease_clock::time_point used{};
     bool used_since_tick = false;
 
@@ -239,7 +240,7 @@ void client::submit(operation_ptr added)
         if (!runtime_)
             return;
         first = queue_.empty();
-        if (first || queue_.back()->size() >= std::clamp(load_ / 2, least_batch, largest_batch))
+        if (first || queue_.back()->size() >= std::clamp(load_ / most_in_flight, least_batch, largest_batch))
             queue_.push_back(fresh_batch());
         queue_.back()->add(std::move(added));
         ++queued_;
@@ -464,7 +465,7 @@ void client::ask_sentinel(std::size_t which)
                     config.sentinel_password);
             request.push("SENTINEL", "GET-MASTER-ADDR-BY-NAME", config.where.master);
         },
-        [self = shared_from_this(), sentinel, found](delivery how, const std::vector<reply>& replies) {
+        [self = shared_from_this(), sentinel, found](delivery how, const reply_list& replies) {
             if (how == delivery::answered && replies[1].is(reply::kind::array) && replies[1].items.size() == 2)
                 *found = {replies[1].at(0).text, replies[1].at(1).text};
             if (how == delivery::answered && replies[1].is_error())
@@ -524,13 +525,13 @@ void client::greet()
                 request.push("SELECT", self->config_.where.database);
             request.push("INFO");
         },
-        [self = shared_from_this(), used = run.commands, info_at](delivery how, const std::vector<reply>& replies) {
+        [self = shared_from_this(), used = run.commands, info_at](delivery how, const reply_list& replies) {
             if (how == delivery::answered && self->runtime_->commands == used)
                 self->greeted(replies, info_at);
         });
 }
 
-void client::greeted(const std::vector<reply>& replies, std::size_t info_at)
+void client::greeted(const reply_list& replies, std::size_t info_at)
 {
     auto& run = *runtime_;
     const auto& hello = replies[0];
@@ -616,13 +617,13 @@ void client::settle_previous()
             if (!self->config_.plain())
                 scripts::get().anchor.push(request, script::form::whole, 1, self->config_.fence_key);
         },
-        [self = shared_from_this(), used = run.commands, killed](delivery how, const std::vector<reply>& replies) {
+        [self = shared_from_this(), used = run.commands, killed](delivery how, const reply_list& replies) {
             if (how == delivery::answered && self->runtime_->commands == used)
                 self->settled_previous(replies, killed);
         });
 }
 
-void client::settled_previous(const std::vector<reply>& replies, const std::vector<std::uint64_t>& killed)
+void client::settled_previous(const reply_list& replies, const std::vector<std::uint64_t>& killed)
 {
     auto& run = *runtime_;
     for (std::size_t i = 0; i < killed.size(); ++i) {
@@ -791,6 +792,13 @@ client::interest client::watch(const std::string& name)
     return {shared_from_this(), std::move(watched), seen};
 }
 
+int client::listens(const std::string& name) const
+{
+    const std::lock_guard guard(wait_mutex_);
+    const auto found = channels_.find(name);
+    return found != channels_.end() && found->second->now == channel::state::armed ? 1 : 0;
+}
+
 void client::leave(const std::shared_ptr<channel>& watched) noexcept
 {
     {
@@ -874,7 +882,7 @@ void client::ensure_messages()
     exchange::start(
         run.messages,
         [self = shared_from_this()](boost::redis::request& request) { push_greeting(request, self->config_.where); },
-        [self = shared_from_this(), used = run.messages](delivery how, const std::vector<reply>& replies) {
+        [self = shared_from_this(), used = run.messages](delivery how, const reply_list& replies) {
             if (how != delivery::answered || self->runtime_->messages != used)
                 return;
             if (replies[0].is_error()) {
@@ -924,7 +932,7 @@ void client::subscribe_pending()
                 request.subscribe(names);
                 request.push("PING");
             },
-            [self = shared_from_this(), used = run.messages, asked](delivery how, const std::vector<reply>& replies) {
+            [self = shared_from_this(), used = run.messages, asked](delivery how, const reply_list& replies) {
                 if (how == delivery::answered && self->runtime_->messages == used)
                     self->subscribed(asked, replies[0]);
             });
@@ -1040,11 +1048,14 @@ void client::arm_tick()
     } else {
         delay = retired_ ? at_once : std::clamp(config_.idle_timeout, at_once, 60'000ms);
     }
-    const auto at = lease_clock::now() + delay;
     // An earlier tick will do, and a little later one.
+    if (run.tick_at != lease_clock::time_point::max() && run.tick_delay <= delay)
+        return;
+    const auto at = lease_clock::now() + delay;
     if (run.tick_at <= at + 5ms)
         return;
     run.tick_at = at;
+    run.tick_delay = delay;
     run.ticker.expires_after(delay);
     run.ticker.async_wait([self = shared_from_this()](const error_code& code) {
         if (code)
@@ -1117,7 +1128,7 @@ void client::tick(lease_clock::time_point due)
                 request.unsubscribe(unused);
                 request.push("PING");
             },
-            [](delivery, const std::vector<reply>&) {});
+            [](delivery, const reply_list&) {});
     }
 
     end_unsent(std::move(unsent));

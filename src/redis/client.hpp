@@ -104,6 +104,7 @@ public:
         std::shared_ptr<client> owner_;
         std::shared_ptr<channel> watched_;
     };
+    [[nodiscard]] int listens(const std::string& name) const;
     [[nodiscard]] interest watch(const std::string& name);
     /// Ends when the channel's changes are no longer at `seen`.
     void wait(const std::shared_ptr<channel>& watched, const claim& who, std::uint64_t seen, completion<woken> done);
@@ -148,9 +149,9 @@ private:
     void ask_sentinel(std::size_t which);
     void connect_to(const endpoint& where);
     void greet();
-    void greeted(const std::vector<reply>& replies, std::size_t info_at);
+    void greeted(const reply_list& replies, std::size_t info_at);
     void settle_previous();
-    void settled_previous(const std::vector<reply>& replies, const std::vector<std::uint64_t>& killed);
+    void settled_previous(const reply_list& replies, const std::vector<std::uint64_t>& killed);
     void opened();
     void command_link_ended(const error_code& code);
     void after_loss();

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <boost/redis/resp3/node.hpp>
 
 #include <cstdint>
@@ -38,5 +39,8 @@ struct reply
     /// Takes up the next node of the reply whose root this is.
     void add(const boost::redis::resp3::node_view& node);
 };
+
+/// The replies to an operation's commands; few operations have more of them.
+using reply_list = boost::container::small_vector<reply, 3>;
 
 } // namespace colock::redis::detail

@@ -168,8 +168,8 @@ constexpr std::string_view release = R"lua(
 local value = redis.pcall('GET', KEYS[1])
 if type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] then
     redis.call('DEL', KEYS[1])
-    redis.pcall('PUBLISH', KEYS[1], '')
-    return 1
+    local heard = redis.pcall('PUBLISH', KEYS[1], '')
+    return type(heard) == 'number' and heard + 1 or 1
 end
 redis.call('DEL', KEYS[2])
 return 0
