@@ -194,7 +194,7 @@ install_peers() {
     cmp -s "$stamp" "$2" && return 0
     rm -f "$stamp"
     "${@:3}" >"$colock_peers/$1.log" 2>&1 && cp "$2" "$stamp" && return 0
-    say "cannot install the $1 libraries: $(tail -n 1 "$colock_peers/$1.log")"
+    say "cannot install the $1 libraries: $(grep . "$colock_peers/$1.log" | tail -n 1)"
     return 1
 }
 install_node_peers() {

@@ -51,18 +51,25 @@ bool succeeds(const std::string& command)
     return std::system(("(" + command + ") >/dev/null 2>&1").c_str()) == 0;
 }
 
+/// One that has redis-py; empty: there is none.
 const std::string& python()
 {
-    static const std::string own = cache_folder() / "peers/python/bin/python", installed = "python3";
-    return std::filesystem::exists(own) ? own : installed;
+    static const std::string found = [] {
+        for (const std::string& each : {(cache_folder() / "peers/python/bin/python").string(), std::string("python3")})
+        {
+            if (succeeds("'" + each + "' -c 'import redis'"))
+                return each;
+        }
+        return std::string();
+    }();
+    return found;
 }
 
 /// Why it cannot be tested here; empty: it can.
 std::string missing(const library& other)
 {
     if (!other.module)
-        return succeeds("'" + python() + "' -c 'import redis'") ? ""
-                                                                : "there is no redis-py; see scripts/setup.sh peers";
+        return python().empty() ? "there is no redis-py; see scripts/setup.sh peers" : "";
     if (!succeeds("node --version"))
         return "there is no node";
     if (!std::filesystem::exists(cache_folder() / "peers/node_modules" / other.module))
