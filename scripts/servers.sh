@@ -11,6 +11,7 @@
 # Tests that hurt their servers start their own from these, which are exported too:
 #
 #   COLOCK_REDIS_SERVER    the redis-server binary
+#   COLOCK_REDIS_WITHOUT_TLS   set if that one was built without TLS: what needs it is skipped, and said to be
 #   COLOCK_TOXIPROXY       the Toxiproxy server binary
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
