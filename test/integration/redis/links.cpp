@@ -4,16 +4,19 @@
 
 #include <colock/locker.hpp>
 
-#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancel_after.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <array>
-#include <functional>
+#include <atomic>
+#include <future>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace colock::testing {
@@ -377,6 +380,59 @@ BOOST_AUTO_TEST_CASE(many_holders_and_many_cuts_add_up)
     const auto total = f.ours->stats().grants + f.theirs->stats().grants;
     BOOST_TEST(total == static_cast<std::uint64_t>(2 * workers * rounds));
     f.check_end();
+}
+
+BOOST_AUTO_TEST_CASE(many_threads_and_many_cuts_add_up)
+{
+    redis_server server;
+    relay between(server.port());
+    constexpr int workers = 24;
+    constexpr int rounds = 15;
+    std::array<std::atomic<int>, 4> inside{};
+    std::atomic<int> overlaps{0};
+    asio::io_context io;
+    auto idle = asio::make_work_guard(io);
+    locker locks(redis::make_adapter(io.get_executor(), {.url = between.url()}), eager());
+    const auto work = [&](int worker) -> asio::awaitable<void> {
+        for (int round = 0; round < rounds; ++round) {
+            const auto key = static_cast<std::size_t>(worker + round) % inside.size();
+            co_await locks.with_lock(std::to_string(key), {.ttl = 60s}, [&](lock&) -> asio::awaitable<void> {
+                overlaps += ++inside[key] == 1 ? 0 : 1;
+                asio::steady_timer pause(co_await asio::this_coro::executor, 1ms);
+                co_await pause.async_wait(asio::use_awaitable);
+                --inside[key];
+            });
+            auto reader = co_await locks.acquire("r", {.ttl = 60s, .mode = lock_mode::shared});
+            co_await reader.release();
+        }
+    };
+    std::vector<std::future<void>> all;
+    for (int worker = 0; worker < workers; ++worker)
+        all.push_back(asio::co_spawn(io, work(worker), asio::use_future));
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i)
+        threads.emplace_back([&io] { io.run(); });
+    const auto done = [&] {
+        return std::ranges::all_of(all, [](auto& each) { return each.wait_for(0s) == std::future_status::ready; });
+    };
+    for (int cuts = 0; cuts < 10 && !done(); ++cuts) {
+        between.cut_at(cuts % 2 == 0 ? "EVALSHA" : "SET", cuts % 3 == 0 ? loss::request : loss::reply);
+        while (between.cuts() == cuts && !done())
+            std::this_thread::sleep_for(1ms);
+    }
+    for (auto& each : all)
+        each.get();
+    const auto report = asio::co_spawn(io, locks.shutdown(20s), asio::use_future).get();
+    idle.reset();
+    for (auto& each : threads)
+        each.join();
+    BOOST_TEST(report.clean());
+    BOOST_TEST(overlaps == 0);
+    BOOST_TEST(between.cuts() > 3);
+    BOOST_TEST(locks.stats().grants == static_cast<std::uint64_t>(2 * workers * rounds));
+    check_balance(locks.stats());
+    const auto left = server({"KEYS", "*"});
+    BOOST_TEST((left.empty() || left == "{colock}#fence\n"), left);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
