@@ -90,14 +90,17 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
         strand, run_supervised(self, wanted, body, held), asio::bind_cancellation_slot(slot, asio::deferred));
     const auto lost = self->body_ends(*wanted);
 
+    // Given back already, or about to be, in the background: behind a dead link that can take long, and the caller
+    // should know at once.
+    if (lost)
+        throw_lost(*self, *wanted, *lost, std::move(failure));
+
     // What the body has done stands, even if the caller was cancelled meanwhile: the release is not.
     const bool throws = co_await asio::this_coro::throw_if_cancelled();
     co_await asio::this_coro::throw_if_cancelled(false);
     co_await core::release_uncancelled(self, wanted);
     co_await asio::this_coro::throw_if_cancelled(throws);
 
-    if (lost)
-        throw_lost(*self, *wanted, *lost, std::move(failure));
     if (failure)
         std::rethrow_exception(std::move(failure));
 }
