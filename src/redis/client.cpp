@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/client.hpp"
 
+#include "core/strand.hpp"
 #include "redis/failures.hpp"
 #include "redis/link.hpp"
 #include "redis/scripts.hpp"
@@ -9,7 +10,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/strand.hpp>
 #include <boost/redis/error.hpp>
 
 #include <algorithm>
@@ -31,8 +31,9 @@ using std::chrono::milliseconds;
 /// The load travels in parts, so that the server works on some while we do on another: of two, one would often be on
 /// its way. What waits in our queue was certainly not sent, so more parts than that would help nobody.
 constexpr std::size_t most_in_flight = 4;
-/// Smaller batches cost more system calls than they gain; larger ones would keep the event loop too long.
-constexpr std::size_t least_batch = 64;
+/// With a processor for the server, smaller batches would cost more system calls than they gain; larger ones would keep
+/// the event loop too long.
+constexpr std::size_t least_batch = 16;
 constexpr std::size_t largest_batch = 128;
 constexpr std::size_t most_spare = 4;
 constexpr lease_clock::duration anchor_interval = 1s;
@@ -141,7 +142,7 @@ struct client::runtime
     };
 
     explicit runtime(const asio::any_io_executor& executor)
-        : strand(asio::make_strand(executor)), ticker(strand), retry(strand), message_retry(strand)
+        : strand(colock::detail::new_strand(executor)), ticker(strand), retry(strand), message_retry(strand)
     {
     }
 
