@@ -153,22 +153,20 @@ void link::watch()
     watcher_.expires_after(watch_interval_);
     watcher_.async_wait([self = shared_from_this()](const error_code& code) {
         if (!code && !self->ended_)
-            self->check_life(std::chrono::steady_clock::now() - self->watcher_.expiry() > self->watch_interval_);
+            self->check_life();
     });
 }
 
-void link::check_life(bool late)
+void link::check_life()
 {
+    // Counted in turns of this timer, never in time that has passed: while the event loop stands still nothing is read,
+    // and no turn is missed.
     const bool greeted = sink_.heard != 0;
     if (std::exchange(heard_before_, sink_.heard) != sink_.heard) {
         silent_ = 0;
-        spared_ = false;
     } else if (!greeted && connection_.get_usage().bytes_sent == 0) {
         // How long it may take to connect is the driver's business.
         silent_ = 0;
-    } else if (late && !spared_) {
-        // The event loop stood still, and what has arrived meanwhile may not have been read.
-        spared_ = true;
     } else {
         ++silent_;
     }

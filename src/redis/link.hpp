@@ -75,7 +75,7 @@ public:
 
 private:
     void watch();
-    void check_life(bool late);
+    void check_life();
     void ask_for_life();
 
     const std::uint64_t number_;
@@ -86,9 +86,8 @@ private:
     const unsigned greeting_limit_;
     asio::steady_timer watcher_;
     std::uint64_t heard_before_ = 0;
-    /// Of these, without a sign of life. The first that follows a pause of the event loop is not counted.
+    /// Of these, without a sign of life.
     unsigned silent_ = 0;
-    bool spared_ = false;
     /// An answer to PING is owed.
     bool asked_ = false;
     bool given_up_ = false;
