@@ -704,6 +704,26 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(bodies)
 
+BOOST_AUTO_TEST_CASE(a_loss_is_told_before_what_is_given_back_has_been_answered)
+{
+    rig on(behind::scripted);
+    on.script->always(operation::release, step::hold());
+    on.script->always(operation::abandon, step::hold());
+    auto working =
+        on.start(on.locker->with_lock("k", {.ttl = 1s, .renewal = renewal::manual}, []() -> asio::awaitable<void> {
+            lease_timer timer(co_await asio::this_coro::executor, 1h);
+            co_await timer.async_wait(asio::use_awaitable);
+        }));
+    on.ready();
+    on.advance(1s);
+    BOOST_TEST_REQUIRE(working.done());
+    COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+    on.script->reset();
+    while (on.script->deliver())
+        on.ready();
+    on.check_clean();
+}
+
 BOOST_AUTO_TEST_CASE(a_body_stops_before_its_lease_can_end)
 {
     for (const auto mode : {renewal::automatic, renewal::manual}) {
