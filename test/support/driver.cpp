@@ -11,13 +11,6 @@ namespace colock::testing {
 
 namespace {
 
-template <class Claim>
-const Claim& sent_now(const Claim& claim)
-{
-    claim->set_sent(lease_clock::now());
-    return claim;
-}
-
 std::vector<lock_status> statuses(list_outcome outcome)
 {
     if (outcome.error)

@@ -30,6 +30,14 @@ public:
 };
 using plain_claim_ptr = boost::intrusive_ptr<plain_claim>;
 
+/// As the core does with a claim before it calls the adapter.
+template <class Claim>
+const Claim& sent_now(const Claim& claim)
+{
+    claim->set_sent(lease_clock::now());
+    return claim;
+}
+
 /// Speaks to an adapter as the core does, one operation at a time, each run to its end on the calling thread. The
 /// checking members report through Boost.Test, with the caller's line as context.
 class driver

@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(operations_wait_for_a_server_that_returns)
     some.speak.grant(claim);
     server.kill();
     run_until(some.io, [&] { return some.told->suspensions == 1; });
-    auto after = start(some.io, some.speak.backend().create(driver::exclusive("other")));
+    auto after = start(some.io, some.speak.backend().create(sent_now(driver::exclusive("other"))));
     some.run_for(300ms);
     BOOST_TEST(!after.done());
     server.start();
@@ -282,8 +282,8 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
         begin(backend.extend(claim, 10s));
         begin(backend.release(claim));
     }
-    begin(backend.create(driver::exclusive("k")));
-    begin(backend.create(driver::shared("s")));
+    begin(backend.create(sent_now(driver::exclusive("k"))));
+    begin(backend.create(sent_now(driver::shared("s"))));
     for (auto& each : refused) {
         const auto error = each.get(some.io);
         BOOST_TEST_REQUIRE(error);
@@ -491,7 +491,7 @@ BOOST_AUTO_TEST_CASE(the_master_is_found_and_found_anew)
             some.run_for(100ms);
         first.kill();
         run_until(some.io, [&] { return some.told->suspensions == 1; });
-        auto created = start(some.io, some.speak.backend().create(driver::exclusive("after")));
+        auto created = start(some.io, some.speak.backend().create(sent_now(driver::exclusive("after"))));
         const auto outcome = created.get(some.io);
         BOOST_TEST((outcome.status == create_status::granted), (outcome.error ? outcome.error->detail : "busy"));
         BOOST_TEST(second({"EXISTS", "{colock}:after"}) == "1");
