@@ -159,7 +159,7 @@ class create_operation final : public operation
 public:
     enum class step : unsigned char
     {
-        /// SET NX and INCR, in one write. A reader asks with them whether a writer waits.
+        /// SET NX, and a fence with those of the batch. A reader asks with them whether a writer waits.
         short_way,
         by_script,
         by_whole_script,
@@ -192,8 +192,6 @@ public:
                 request.push("SET", key, value, "NX", "PX", ttl);
             else
                 request.push("SET", key, value, "NX");
-            if (!config.plain())
-                request.push("INCR", config.fence_key);
             if (claim_->mode() == lock_mode::shared)
                 request.push("PTTL", intent_key(config, claim_->key()));
             return;
@@ -215,6 +213,11 @@ public:
                     request, script::form::whole, 2, key, config.probe_key, value_of(config, *claim_), ttl);
             return;
         }
+    }
+
+    [[nodiscard]] bool wants_fence() const noexcept override
+    {
+        return step_ == step::short_way && !owner_.config().plain();
     }
 
     void end(operation_ptr self, delivery how, failure_ptr why) override
@@ -314,8 +317,7 @@ private:
             granted(std::move(self), least_fence);
             return;
         }
-        const reply& fence = replies[first + 1];
-        const reply* const writer = claim_->mode() == lock_mode::shared ? &replies[first + 2] : nullptr;
+        const reply* const writer = claim_->mode() == lock_mode::shared ? &replies[first + 1] : nullptr;
         if (!fence.is(reply::kind::number) || (writer && !writer->is(reply::kind::number))) {
             problem_ = refusal(fence.is(reply::kind::number) ? *writer : fence);
             go_on(std::move(self), step::undo);

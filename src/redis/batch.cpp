@@ -12,7 +12,14 @@ void batch::add(operation_ptr added)
     const auto before = request_.get_expected_responses();
     added->write(request_);
     const auto expected = request_.get_expected_responses() - before;
-    slots_.push_back({std::move(added), expected});
+    const auto fence = added->wants_fence() ? ++fences_ : 0;
+    slots_.push_back({std::move(added), expected, fence});
+}
+
+void batch::complete(std::string_view fence_key)
+{
+    if (fences_ > 0)
+        request_.push("INCRBY", fence_key, fences_);
 }
 
 void batch::set_link(std::uint64_t link) noexcept
@@ -23,9 +30,10 @@ void batch::set_link(std::uint64_t link) noexcept
 
 void batch::on_node(const boost::redis::resp3::node_view& node)
 {
-    if (current_ == slots_.size())
-        return;
-    if (auto& owner = slots_[current_].owner) {
+    if (current_ == slots_.size()) {
+        if (!fence_read_)
+            fence_.add(node);
+    } else if (auto& owner = slots_[current_].owner) {
         if (owner->replies.size() <= complete_)
             owner->replies.resize(slots_[current_].expected);
         owner->replies[complete_].add(node);
@@ -37,10 +45,12 @@ void batch::on_node(const boost::redis::resp3::node_view& node)
 
 void batch::on_reply() noexcept
 {
-    if (current_ == slots_.size() || ++complete_ < slots_[current_].expected)
-        return;
-    ++current_;
-    complete_ = 0;
+    if (current_ == slots_.size()) {
+        fence_read_ = true;
+    } else if (++complete_ == slots_[current_].expected) {
+        ++current_;
+        complete_ = 0;
+    }
 }
 
 void batch::postpone(lease_clock::duration by) noexcept
@@ -51,12 +61,17 @@ void batch::postpone(lease_clock::duration by) noexcept
     }
 }
 
+bool batch::is_answered(std::size_t index) const noexcept
+{
+    return index < current_ && (slots_[index].fence == 0 || fence_read_);
+}
+
 std::vector<operation_ptr> batch::take_overdue(lease_clock::time_point now)
 {
     std::vector<operation_ptr> overdue;
     // One whose replies have all arrived ends with them.
-    for (auto i = current_; i < slots_.size(); ++i) {
-        if (slots_[i].owner && slots_[i].owner->deadline <= now)
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        if (slots_[i].owner && !is_answered(i) && slots_[i].owner->deadline <= now)
             overdue.push_back(std::move(slots_[i].owner));
     }
     return overdue;
@@ -87,7 +102,13 @@ void batch::finish(const failure_ptr& why)
         if (!owner)
             continue;
         auto& ended = *owner;
-        if (i < current_)
+        if (const auto which = slots_[i].fence; which != 0 && fence_read_) {
+            ended.fence.what = fence_.what;
+            ended.fence.number = fence_.number - (fences_ - which);
+            if (fence_.is_error())
+                ended.fence.text = fence_.text;
+        }
+        if (is_answered(i))
             ended.end(std::move(owner), delivery::answered, nullptr);
         else
             ended.end(std::move(owner), delivery::unanswered, why);
@@ -100,6 +121,9 @@ void batch::clear()
     slots_.clear();
     current_ = 0;
     complete_ = 0;
+    fences_ = 0;
+    fence_ = {};
+    fence_read_ = false;
     refused_as_replica_ = false;
 }
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 namespace colock::redis::detail {
@@ -51,8 +52,12 @@ public:
     virtual void write(boost::redis::request& request) = 0;
     /// Called on the client's strand, at most once per submission. `why` is set unless it was answered.
     virtual void end(operation_ptr self, delivery how, failure_ptr why) = 0;
+    /// Asked when it has been written: it needs a fence, which the batch gets for all of its operations at once.
+    [[nodiscard]] virtual bool wants_fence() const noexcept { return false; }
 
     reply_list replies{};
+    /// A number of its own, or why there is none.
+    reply fence{};
     /// Set at the first submission; it is that of the operation, not of one submission.
     lease_clock::time_point deadline{};
     /// The connection that it was sent on.
@@ -66,6 +71,8 @@ class batch
 {
 public:
     void add(operation_ptr added);
+    /// Nothing is added any more. Fences come last, and so after everything that they are for.
+    void complete(std::string_view fence_key);
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
     [[nodiscard]] bool empty() const noexcept { return slots_.empty(); }
     [[nodiscard]] const boost::redis::request& request() const noexcept { return request_; }
@@ -94,12 +101,20 @@ private:
     {
         operation_ptr owner;
         std::size_t expected;
+        /// Which of the fences is its own; 0: none.
+        std::int64_t fence;
     };
+    [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
+
     boost::redis::request request_;
     std::vector<slot> slots_;
     /// Whose reply is read, and how many of its replies are complete.
     std::size_t current_ = 0;
     std::size_t complete_ = 0;
+    std::int64_t fences_ = 0;
+    /// The last of them.
+    reply fence_;
+    bool fence_read_ = false;
     bool refused_as_replica_ = false;
 };
 

@@ -322,6 +322,7 @@ void client::send(batch_ptr next)
     auto& run = *runtime_;
     const auto number = run.commands->number();
     next->set_link(number);
+    next->complete(config_.fence_key);
     auto* const reading = next.get();
     run.in_flight.push_back(reading);
     run.operations_in_flight += reading->size();

@@ -367,7 +367,7 @@ std::vector<cut_operation> cut_operations()
 
     return {
         {"create", kind::one_request, "SET", create(exclusive), locked},
-        {"create, cut at its second command", kind::one_request, "INCR", create(exclusive), locked},
+        {"create, cut at its second command", kind::one_request, "INCRBY", create(exclusive), locked},
         {"create without ttl", kind::one_request, "SET", create(for_ever), locked},
         {"create with an anchor", kind::one_request, "EVALSHA",
             [](scene& on, const arm& cut) {

@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "resetkeys", "~{colock}:*", "~{colock}#*", "resetchannels",
         "&{colock}:*", "-@all", "+ping", "+info", "+select", "+client|kill", "+eval", "+evalsha", "+set", "+get",
-        "+del", "+exists", "+incr", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type", "+time", "+publish",
+        "+del", "+exists", "+incr", "+incrby", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type", "+time", "+publish",
         "+subscribe", "+unsubscribe", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem",
         "+zremrangebyscore", "+zscore"});
     client_side some({.url = server.url(), .user = "app", .password = "pw"});
