@@ -174,7 +174,8 @@ public:
     create_operation(client& owner, claim_ptr claim, completion<create_outcome> done, step first)
         : owner_(owner), claim_(std::move(claim)), done_(std::move(done)), step_(first)
     {
-        deadline = claim_->sent() + owner.config().operation_timeout;
+        if (claim_->sent() != lease_clock::time_point{})
+            deadline = claim_->sent() + owner.config().operation_timeout;
     }
 
     void write(boost::redis::request& request) override
