@@ -319,8 +319,8 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "resetkeys", "~{colock}:*", "~{colock}#*", "resetchannels",
         "&{colock}:*", "-@all", "+ping", "+info", "+select", "+client|kill", "+eval", "+evalsha", "+set", "+get",
-        "+del", "+exists", "+incr", "+incrby", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type", "+time", "+publish",
-        "+subscribe", "+unsubscribe", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem",
+        "+del", "+exists", "+incr", "+incrby", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type", "+time",
+        "+publish", "+subscribe", "+unsubscribe", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem",
         "+zremrangebyscore", "+zscore"});
     client_side some({.url = server.url(), .user = "app", .password = "pw"});
     const auto holder = driver::exclusive("k");
