@@ -8,6 +8,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <set>
 
 namespace colock::testing {
 namespace {
@@ -104,6 +105,51 @@ BOOST_AUTO_TEST_CASE(a_lost_fence_counter_starts_above_the_clock_again)
     f.raw({"DEL", "{colock}#fence"});
     const auto claim = driver::exclusive("k");
     BOOST_TEST(f.speak->grant(claim) > old_fence);
+}
+
+BOOST_AUTO_TEST_CASE(acquires_that_travel_together_have_fences_of_their_own)
+{
+    fixture f;
+    const auto before = f.speak->grant(driver::exclusive("busy"));
+    f.raw({"CONFIG", "RESETSTAT"});
+    constexpr std::size_t crowd = 40;
+    std::vector<running<create_outcome>> under_way;
+    for (std::size_t i = 0; i < crowd; ++i) {
+        const auto key = i == 20 ? "busy" : "k" + std::to_string(i);
+        const auto claim = i % 3 == 0 ? driver::shared(key) : driver::exclusive(key);
+        under_way.push_back(start(f.io, f.speak->backend().create(sent_now(claim))));
+    }
+    std::set<std::uint64_t> fences;
+    for (std::size_t i = 0; i < crowd; ++i) {
+        const auto outcome = under_way[i].get(f.io);
+        BOOST_TEST((outcome.status == (i == 20 ? create_status::busy : create_status::granted)));
+        if (outcome.status == create_status::granted)
+            fences.insert(outcome.fence);
+    }
+    BOOST_TEST(fences.size() == crowd - 1);
+    BOOST_TEST(*fences.begin() > before);
+    BOOST_TEST(*fences.rbegin() <= std::stoull(f.raw({"GET", "{colock}#fence"})));
+    const auto asked = f.raw({"INFO", "commandstats"});
+    const auto calls = asked.find("cmdstat_incrby:calls=");
+    BOOST_TEST_REQUIRE(calls != std::string::npos);
+    BOOST_TEST(std::stoi(asked.substr(calls + 21)) < 10);
+    // Later ones are higher.
+    BOOST_TEST(f.speak->grant(driver::exclusive("later")) > *fences.rbegin());
+}
+
+BOOST_AUTO_TEST_CASE(without_the_counter_nobody_who_travels_together_keeps_a_lock)
+{
+    fixture f;
+    f.speak->grant(driver::exclusive("first"));
+    f.raw({"SET", "{colock}#fence", "not a number"});
+    std::vector<running<create_outcome>> under_way;
+    for (int i = 0; i < 5; ++i)
+        under_way.push_back(
+            start(f.io, f.speak->backend().create(sent_now(driver::exclusive("k" + std::to_string(i))))));
+    for (int i = 0; i < 5; ++i) {
+        BOOST_TEST((under_way[static_cast<std::size_t>(i)].get(f.io).status == create_status::failed));
+        BOOST_TEST(f.raw({"EXISTS", "{colock}:k" + std::to_string(i)}) == "0");
+    }
 }
 
 BOOST_AUTO_TEST_CASE(no_ttl_means_until_released)
