@@ -64,6 +64,27 @@ BOOST_AUTO_TEST_CASE(operations_wait_for_a_server_that_returns)
     BOOST_TEST(some.told->warned_of("append-only"));
 }
 
+BOOST_AUTO_TEST_CASE(an_adapter_that_was_closed_while_its_server_was_away_connects_again)
+{
+    redis_server server;
+    server.kill();
+    client_side some({.url = server.url(), .operation_timeout = 2s});
+    const auto begin = [&] { return start(some.io, some.speak.backend().create(sent_now(driver::exclusive("k")))); };
+    auto waiting = begin();
+    some.run_for(50ms);
+    run_coro(some.io, some.speak.backend().close(1ms));
+    server.start();
+    // At no time is there nothing to send.
+    bool granted = false;
+    for (int i = 0; i < 20 && !granted; ++i) {
+        some.run_for(500ms);
+        auto next = begin();
+        granted = waiting.get(some.io).status == create_status::granted;
+        waiting = std::move(next);
+    }
+    BOOST_TEST(granted);
+}
+
 /// The reply of one kind of command is lost, and the connection with it.
 void lose_reply(const std::function<void(client_side&, proxy&, const plain_claim_ptr&)>& act)
 {
@@ -273,7 +294,8 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
     std::vector<running<failure_ptr>> refused;
     const auto begin = [&]<class Outcome>(asio::awaitable<Outcome> operation) {
         refused.push_back(start(some.io, [](auto under_way) -> asio::awaitable<failure_ptr> {
-            co_return (co_await std::move(under_way)).error;
+            const auto outcome = co_await std::move(under_way);
+            co_return outcome.error;
         }(std::move(operation))));
     };
     auto& backend = some.speak.backend();
@@ -695,6 +717,40 @@ BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
     run_until(f.io, [&] { return f.servers[2]({"EXISTS", "{colock}:k"}) == "0"; });
 }
 
+BOOST_AUTO_TEST_CASE(what_one_node_did_not_answer_is_taken_back_later)
+{
+    redis_server servers[3];
+    relay between(servers[2].port());
+    asio::io_context io;
+    const driver speak(io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), between.url()},
+                               three::patient({.health_interval = 1min})));
+    const auto left = [&] { return servers[2]({"EXISTS", "{colock}:k"}) == "1"; };
+    for (const auto what : {loss::request, loss::reply}) {
+        for (const auto* word : {"SET", "EVALSHA"}) {
+            const auto claim = driver::exclusive("k");
+            between.cut_at(word, what);
+            const int cuts = between.cuts();
+            speak.grant(claim);
+            if (word == std::string_view("EVALSHA"))
+                run_until(io, left);
+            speak.give_back(claim);
+            run_until(io, [&] { return between.cuts() > cuts; });
+            run_until(io, [&] { return !left(); });
+        }
+    }
+    run_coro(io, speak.backend().close(1s));
+}
+
+BOOST_AUTO_TEST_CASE(a_holder_without_ttl_is_polled_for)
+{
+    three f({.poll_interval = 20ms});
+    const auto holder = driver::exclusive("k", 0ms);
+    f.speak.grant(holder);
+    const auto busy = f.speak.refuse(driver::exclusive("k"));
+    BOOST_TEST((busy.retry_after > 0ms && busy.retry_after <= 30ms));
+    f.speak.give_back(holder);
+}
+
 BOOST_AUTO_TEST_CASE(what_a_quorum_cannot_do_is_said)
 {
     three f;
@@ -705,6 +761,7 @@ BOOST_AUTO_TEST_CASE(what_a_quorum_cannot_do_is_said)
     BOOST_CHECK_THROW(make({"redis://a", "redis://b"}), validation_error);
     BOOST_CHECK_THROW(make({"redis://a", "redis://b", "redis://c", "redis://d"}), validation_error);
     BOOST_CHECK_THROW(make({"redis://a", "redis://b", "redis://a"}), validation_error);
+    BOOST_CHECK_THROW(make({"redis://a", "redis://b", "redis://:secret@a:6379/1"}), validation_error);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
