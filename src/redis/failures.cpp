@@ -39,13 +39,23 @@ bool is_noscript(const reply& answer) noexcept
     return answer.is_error() && error_word(answer.text) == "NOSCRIPT";
 }
 
+namespace {
+
+/// What servers before 7.2 say, without a word of its own, of a right that a script's command lacks.
+bool is_denied_in_script(std::string_view error) noexcept
+{
+    return unwrapped(error).find("The user executing the script can't") != std::string_view::npos;
+}
+
+} // namespace
+
 errc refusal_code(std::string_view error) noexcept
 {
     constexpr std::array denied{"NOAUTH", "WRONGPASS", "NOPERM"};
     // The server, or its place in a group, changes soon; the same request may then succeed.
     constexpr std::array passing{"READONLY", "LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS"};
     const auto word = error_word(error);
-    if (std::ranges::find(denied, word) != denied.end())
+    if (std::ranges::find(denied, word) != denied.end() || is_denied_in_script(error))
         return errc::access_denied;
     if (std::ranges::find(passing, word) != passing.end())
         return errc::unavailable;
@@ -70,7 +80,7 @@ std::string_view remedy(std::string_view error) noexcept
         {"WRONGPASS", "correct the user or the password"},
         {"READONLY", "the server is a replica: name the master, or use Sentinel"},
     }};
-    const auto word = error_word(error);
+    const auto word = is_denied_in_script(error) ? "NOPERM" : error_word(error);
     const auto found = std::ranges::find(remedies, word, &std::pair<std::string_view, std::string_view>::first);
     return found == remedies.end() ? std::string_view() : found->second;
 }

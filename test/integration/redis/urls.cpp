@@ -140,6 +140,11 @@ BOOST_AUTO_TEST_CASE(errors_are_understood_bare_and_buried)
         {"ERR Error running script (call to f_1): @user_script:10: @user_script: 10: -READONLY You can't write",
             errc::unavailable},
         {"ERR Error running script (call to f_1): @user_script:3: @user_script: 3: NOPERM no", errc::access_denied},
+        {"ERR The user executing the script can't run this command or subcommand script: 37, on @user_script:1.",
+            errc::access_denied},
+        {"ERR Error running script (call to f_1): @user_script:3: @user_script: 3: The user executing the script can't "
+         "access at least one of the keys mentioned in the command arguments",
+            errc::access_denied},
         {"ERR Error running script (call to f_1): @user_script:3: @user_script: 3: -OOM no",
             errc::misconfigured_backend},
     };
