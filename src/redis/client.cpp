@@ -1167,7 +1167,8 @@ void client::close_if_idle()
 void client::begin_close()
 {
     auto& run = *runtime_;
-    if (run.now == runtime::phase::waiting) {
+    // Whoever has queued since, beyond the deadline of this close, relies on the next attempt to connect.
+    if (run.now == runtime::phase::waiting && queue_empty()) {
         run.retry.cancel();
         run.now = runtime::phase::idle;
     }
