@@ -51,7 +51,7 @@ struct create_outcome
     /// Granted: the fencing token; 0 where the backend has none.
     std::uint64_t fence = 0;
     /// Busy: how long until the holder's grant expires, if known; else zero. An expiry wakes nobody, so the core tries
-    /// again then at the latest.
+    /// again then at the latest. A backend without events may name an earlier moment at which to look.
     lease_clock::duration retry_after{0};
     /// Busy: who holds it, for messages; may be empty.
     std::string holder{};

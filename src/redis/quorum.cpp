@@ -5,6 +5,8 @@
 
 #include <colock/observer.hpp>
 
+#include <boost/asio/steady_timer.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <functional>
@@ -19,6 +21,9 @@ namespace detail {
 namespace {
 
 using std::chrono::milliseconds;
+
+/// Between two attempts to take back what a node has granted.
+constexpr milliseconds take_back_pause{250};
 
 /// A node's part in one round: a claim of its own. A later round has others, so that what a dead node still has to take
 /// back of this one is in nobody's way.
@@ -80,6 +85,8 @@ public:
     /// Abandons until the node has answered, or the grant has run out by itself.
     void take_back()
     {
+        if (taking_back_.exchange(true))
+            return;
         const auto life = claim_->ttl().count() == 0 ? milliseconds(10'000) : claim_->ttl();
         take_back_until(saturating_add(lease_clock::now(), life + patience_));
     }
@@ -103,6 +110,12 @@ public:
             node_->start_is_valid(claim_, std::move(done));
     }
 
+    [[nodiscard]] static bool may_succeed_later(const release_outcome& outcome) noexcept
+    {
+        return outcome.status == release_status::failed &&
+               (outcome.error->code == errc::unavailable || outcome.error->code == errc::outcome_unknown);
+    }
+
 private:
     [[nodiscard]] bool creating()
     {
@@ -113,10 +126,12 @@ private:
     void take_back_until(lease_clock::time_point end)
     {
         abandon([self = shared_from_this(), end](release_outcome outcome) {
-            // An unreachable node takes its time to say so: this is no busy loop.
-            if (outcome.status == release_status::failed && outcome.error->code == errc::unavailable &&
-                lease_clock::now() < end)
-                self->take_back_until(end);
+            if (!may_succeed_later(outcome) || lease_clock::now() >= end) {
+                self->taking_back_ = false;
+                return;
+            }
+            const auto pause = std::make_shared<asio::steady_timer>(self->node_->executor(), take_back_pause);
+            pause->async_wait([self, end, pause](const error_code&) { self->take_back_until(end); });
         });
     }
 
@@ -125,6 +140,7 @@ private:
     const milliseconds patience_;
     std::mutex mutex_;
     bool creating_ = false;
+    std::atomic<bool> taking_back_{false};
     std::vector<std::function<void()>> postponed_;
 };
 
@@ -308,7 +324,8 @@ public:
                 begun->withdrawn = true;
                 for (const auto& each : begun->shares)
                     each->take_back();
-                outcome.retry_after = std::min(outcome.retry_after, soon);
+                if (outcome.retry_after == outcome.retry_after.zero() || outcome.retry_after > soon)
+                    outcome.retry_after = soon;
             }
             done(std::move(outcome));
         };
@@ -510,7 +527,7 @@ private:
             each->abandon([votes, each](release_outcome outcome) {
                 using tally = vote<release_outcome>;
                 if (outcome.status == release_status::failed) {
-                    if (outcome.error->code == errc::unavailable)
+                    if (share::may_succeed_later(outcome))
                         each->take_back();
                     votes->count(&tally::failed, outcome.error, decide_release);
                 } else {
@@ -549,6 +566,9 @@ std::shared_ptr<adapter> make_quorum(
         settings.url = url;
         // The same server twice would be two votes for one memory.
         auto place = detail::parse_url(url);
+        place.user.clear();
+        place.password.clear();
+        place.database = 0;
         if (std::ranges::find(places, place) != places.end())
             detail::refuse_options("a quorum names a master twice");
         places.push_back(std::move(place));

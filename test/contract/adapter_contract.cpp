@@ -496,7 +496,8 @@ COLOCK_CONTRACT_CASE(adapter, without_ttl_a_grant_stands_until_released, &capabi
     on.pass_time(on.short_ttl());
     on.check_held(claim);
     const auto refused = on.refuse(on.one_attempt("k"));
-    BOOST_TEST(refused.retry_after.count() == 0);
+    // Without events it may be asked to look again after a while.
+    BOOST_TEST((refused.retry_after.count() == 0 || !on.able().events));
     on.give_back(claim);
 }
 

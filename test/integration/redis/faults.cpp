@@ -341,8 +341,8 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "resetkeys", "~{colock}:*", "~{colock}#*", "resetchannels",
         "&{colock}:*", "-@all", "+ping", "+info", "+select", "+client|kill", "+eval", "+evalsha", "+set", "+get",
-        "+del", "+exists", "+incr", "+incrby", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type", "+time",
-        "+publish", "+subscribe", "+unsubscribe", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem",
+        "+del", "+incr", "+incrby", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type", "+time", "+publish",
+        "+subscribe", "+unsubscribe", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem",
         "+zremrangebyscore", "+zscore"});
     client_side some({.url = server.url(), .user = "app", .password = "pw"});
     const auto holder = driver::exclusive("k");
@@ -381,6 +381,24 @@ BOOST_AUTO_TEST_CASE(a_user_without_scripts_is_denied)
     server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-@scripting"});
     client_side some({.url = server.url(), .user = "app", .password = "pw"});
     BOOST_TEST(code_of(some.speak.create(driver::exclusive("k"))) == errc::access_denied);
+}
+
+BOOST_AUTO_TEST_CASE(a_right_that_a_script_lacks_is_denied)
+{
+    redis_server server;
+    server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-zadd", "-pexpire", "-del"});
+    client_side some({.url = server.url(), .user = "app", .password = "pw"});
+    const auto reader = driver::shared("k");
+    some.speak.grant(reader);
+    const auto second = some.speak.create(driver::shared("k"));
+    BOOST_TEST(code_of(second) == errc::access_denied);
+    BOOST_TEST(second.error->detail.find("rights") != std::string::npos);
+    const auto extended = some.speak.extend(reader, 10s);
+    BOOST_TEST_REQUIRE((extended.status == extend_status::failed));
+    BOOST_TEST(extended.error->code == errc::access_denied);
+    const auto released = some.speak.release(reader);
+    BOOST_TEST_REQUIRE((released.status == release_status::failed));
+    BOOST_TEST(released.error->code == errc::access_denied);
 }
 
 BOOST_AUTO_TEST_CASE(a_release_goes_through_where_its_message_may_not)
@@ -724,19 +742,25 @@ BOOST_AUTO_TEST_CASE(what_one_node_did_not_answer_is_taken_back_later)
     asio::io_context io;
     const driver speak(io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), between.url()},
                                three::patient({.health_interval = 1min})));
+    const auto told = std::make_shared<notes>();
+    speak.backend().attach(told);
     const auto left = [&] { return servers[2]({"EXISTS", "{colock}:k"}) == "1"; };
+    int losses = 0;
     for (const auto what : {loss::request, loss::reply}) {
-        for (const auto* word : {"SET", "EVALSHA"}) {
-            const auto claim = driver::exclusive("k");
-            between.cut_at(word, what);
-            const int cuts = between.cuts();
-            speak.grant(claim);
-            if (word == std::string_view("EVALSHA"))
-                run_until(io, left);
-            speak.give_back(claim);
-            run_until(io, [&] { return between.cuts() > cuts; });
-            run_until(io, [&] { return !left(); });
-        }
+        const auto held = driver::exclusive("k");
+        speak.grant(held);
+        run_until(io, left);
+        between.cut_at("EVALSHA", what);
+        speak.give_back(held);
+        run_until(io, [&] { return told->reconnections == losses + 1 && !left(); });
+
+        const auto unanswered = driver::exclusive("k");
+        between.cut_at("SET", what);
+        speak.grant(unanswered);
+        run_until(io, [&] { return between.cuts() == losses + 2 && left() == (what == loss::reply); });
+        speak.give_back(unanswered);
+        losses += 2;
+        run_until(io, [&] { return told->reconnections == losses && !left(); });
     }
     run_coro(io, speak.backend().close(1s));
 }
