@@ -573,9 +573,12 @@ std::optional<lock_status> status_from(const settings& config, const reply& row)
         return std::nullopt;
     lock_status status;
     status.key = row.at(0).text.substr(config.prefix.size());
-    status.mode = row.at(1).text == "s" ? lock_mode::shared : lock_mode::exclusive;
     if (row.at(3).number >= 0)
         status.remaining = milliseconds(row.at(3).number);
+    // Another library's token may begin with any letter, and be of any length.
+    if (config.plain())
+        return status;
+    status.mode = row.at(1).text == "s" ? lock_mode::shared : lock_mode::exclusive;
     const std::size_t before_record = 2 * token::size + (status.mode == lock_mode::shared ? 1 : 0);
     const std::string_view value = row.at(2).text;
     if (auto known = value.size() > before_record ? parse_record(value.substr(before_record)) : std::nullopt) {

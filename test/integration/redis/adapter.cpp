@@ -528,6 +528,21 @@ BOOST_AUTO_TEST_CASE(the_key_holds_just_the_token)
     BOOST_TEST(f.raw({"DBSIZE"}) == "1");
 }
 
+BOOST_AUTO_TEST_CASE(a_token_of_another_library_is_not_taken_for_what_it_is_not)
+{
+    fixture f({.prefix = "locks:", .layout = redis::layout::plain});
+    const std::string token = "s" + std::string(60, '1');
+    BOOST_TEST(f.raw({"SET", "locks:k", token, "NX", "PX", "30000"}) == "OK");
+    for (const auto& seen : {f.speak->inspect("k"), f.speak->list(), f.speak->break_key("k")}) {
+        BOOST_TEST_REQUIRE(seen.size() == 1u);
+        BOOST_TEST(seen[0].key == "k");
+        BOOST_TEST((seen[0].mode == lock_mode::exclusive));
+        BOOST_TEST(seen[0].owner.empty());
+        BOOST_TEST(!seen[0].created.has_value());
+        BOOST_TEST((seen[0].remaining > 10s));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_waiter_notices_a_silent_release)
 {
     fixture f({.layout = redis::layout::plain, .poll_interval = 20ms});
