@@ -211,6 +211,31 @@ BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_beyond_its_lease_cannot_write)
     run_coro(io, next.release());
 }
 
+BOOST_AUTO_TEST_CASE(a_forked_child_has_connections_of_its_own)
+{
+    redis_server server;
+    asio::io_context io;
+    locker on(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+    auto held = run_coro(io, on.acquire("parent"));
+    auto waiting = start(io, on.acquire("parent"));
+    run_until(io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:parent"}) == "{colock}:parent\n1\n"; });
+    io.notify_fork(asio::execution_context::fork_prepare);
+    const auto child = in_child([&] {
+        io.notify_fork(asio::execution_context::fork_child);
+        auto own = run_coro(io, on.acquire("child"));
+        run_coro(io, own.release(on_failure::raise));
+        if (on.stats().reconnects != 1)
+            throw std::runtime_error("the child has used its parent's connection");
+    });
+    io.notify_fork(asio::execution_context::fork_parent);
+    BOOST_TEST(wait_for(child) == 0);
+    run_coro(io, held.extend(20s));
+    run_coro(io, held.release(on_failure::raise));
+    run_coro(io, waiting.get(io).release(on_failure::raise));
+    BOOST_TEST(on.stats().reconnects == 0u);
+    BOOST_TEST(run_coro(io, on.shutdown(5s)).clean());
+}
+
 BOOST_AUTO_TEST_CASE(one_adapter_serves_many_threads)
 {
     redis_server server;
