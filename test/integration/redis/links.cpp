@@ -313,6 +313,40 @@ BOOST_AUTO_TEST_CASE(a_short_fault_loses_nothing)
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_release_behind_a_silent_link_ends_in_time)
+{
+    for (const bool others_wait : {false, true}) {
+        BOOST_TEST_CONTEXT("a local waiter: " << others_wait)
+        {
+            redis_server server;
+            relay between(server.port());
+            asio::io_context io;
+            locker_options options;
+            options.operation_timeout = 1s;
+            locker locks(redis::make_adapter(
+                             io.get_executor(), {.url = between.url(), .operation_timeout = 1s, .health_interval = 1h}),
+                options);
+            auto held = run_coro(io, locks.acquire("k", {.ttl = 60s}));
+            std::optional<running<lock>> next;
+            if (others_wait) {
+                next.emplace(start(io, locks.acquire("k", {.ttl = 60s})));
+                run_until(io, [&] { return locks.stats().waiting == 1; });
+            }
+            between.silence(true);
+            const auto begin = std::chrono::steady_clock::now();
+            run_coro(io, held.release());
+            BOOST_TEST((std::chrono::steady_clock::now() - begin < 10s));
+            BOOST_TEST(!held.held());
+            between.silence(false);
+            if (next)
+                run_coro(io, next->get(io).release(on_failure::raise));
+            BOOST_TEST(run_coro(io, locks.shutdown(20s)).clean());
+            BOOST_TEST(server({"KEYS", "{colock}:*"}).empty());
+            BOOST_TEST(locks.stats().unproven == 0u);
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(what_is_cancelled_behind_a_dead_link_is_settled)
 {
     for (const auto& what : faults) {
