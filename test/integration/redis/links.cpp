@@ -347,6 +347,37 @@ BOOST_AUTO_TEST_CASE(a_release_behind_a_silent_link_ends_in_time)
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_crowd_in_one_locker_lets_another_have_its_turn)
+{
+    redis_server server;
+    asio::io_context io;
+    locker crowd(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+    locker single(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+    bool over = false;
+    std::vector<running<void>> all;
+    for (int i = 0; i < 8; ++i) {
+        all.push_back(start(io, [](locker& through, const bool& enough) -> asio::awaitable<void> {
+            while (!enough) {
+                auto held = co_await through.acquire("k");
+                co_await held.release();
+            }
+        }(crowd, over)));
+    }
+    for (int turn = 0; turn < 10; ++turn) {
+        auto next = start(io, single.acquire("k"));
+        const auto before = crowd.stats().grants;
+        run_until(io, [&] { return next.done(); });
+        // Seventeen, if it is woken in time at the first opportunity.
+        BOOST_TEST(crowd.stats().grants - before < 1000u);
+        run_coro(io, next.get(io).release());
+    }
+    over = true;
+    for (auto& each : all)
+        each.get(io);
+    BOOST_TEST(run_coro(io, crowd.shutdown(5s)).clean());
+    BOOST_TEST(run_coro(io, single.shutdown(5s)).clean());
+}
+
 BOOST_AUTO_TEST_CASE(what_is_cancelled_behind_a_dead_link_is_settled)
 {
     for (const auto& what : faults) {
