@@ -1,0 +1,388 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/runtime.hpp"
+#include "redis/scripts.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl/error.hpp>
+#include <boost/redis/error.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <random>
+#include <utility>
+
+namespace colock::redis::detail {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string_view info_field(std::string_view info, std::string_view name)
+{
+    for (std::size_t at = 0; (at = info.find(name, at)) != std::string_view::npos; at += name.size()) {
+        const bool starts_line = at == 0 || info[at - 1] == '\n';
+        const auto value = at + name.size();
+        if (starts_line && value < info.size() && info[value] == ':')
+            return info.substr(value + 1, info.find_first_of("\r\n", value) - value - 1);
+    }
+    return {};
+}
+
+bool too_old(std::string_view info)
+{
+    const auto version = info_field(info, "redis_version");
+    int major = 0;
+    int minor = 0;
+    const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), major);
+    if (error != std::errc() || end == version.data() + version.size() || *end != '.')
+        return false;
+    std::from_chars(end + 1, version.data() + version.size(), minor);
+    return major < 6 || (major == 6 && minor < 2);
+}
+
+} // namespace
+
+std::chrono::milliseconds backoff(unsigned failures)
+{
+    static thread_local std::minstd_rand random(std::random_device{}());
+    const auto base = 100.0 * static_cast<double>(1u << std::min(failures, 4u));
+    return std::chrono::milliseconds(static_cast<int>(base * std::uniform_real_distribution<>(0.5, 1.5)(random)));
+}
+
+void push_greeting(boost::redis::request& request, const location& who)
+{
+    if (who.password.empty())
+        request.push("HELLO", "3", "SETNAME", "colock");
+    else
+        request.push("HELLO", "3", "AUTH", who.user.empty() ? std::string("default") : who.user, who.password,
+            "SETNAME", "colock");
+}
+
+// Connecting: find the server, greet it, settle what the previous connection has left, then open the queue.
+
+void client::connect()
+{
+    auto& run = *runtime_;
+    run.now = runtime::phase::connecting;
+    run.draining = false;
+    run.disowned = false;
+    if (config_.where.tls && !run.tls) {
+        try {
+            run.tls = std::make_unique<tls_material>(config_.tls);
+        } catch (const error& refused) {
+            refuse(make_failure(errc::invalid_options, refused.detail(), refused.cause()));
+            return;
+        }
+    }
+    if (config_.where.master.empty())
+        connect_to(config_.where.socket_path.empty() ? config_.where.hosts.front() : endpoint{});
+    else
+        ask_sentinel(0);
+}
+
+void client::ask_sentinel(std::size_t which)
+{
+    auto& run = *runtime_;
+    if (which == config_.where.hosts.size()) {
+        retry_later("no Sentinel could name the master " + config_.where.master, {});
+        return;
+    }
+    auto context = run.tls ? run.tls->share() : asio::ssl::context(asio::ssl::context::tls_client);
+    const auto sentinel = std::make_shared<link>(
+        run.strand, config_, config_.where.hosts[which], config_.where.tls, std::move(context), ++run.numbers);
+    // Held by its own operations; the answer ends it.
+    run.commands = sentinel;
+    const auto found = std::make_shared<endpoint>();
+    exchange::start(
+        sentinel,
+        [self = shared_from_this()](boost::redis::request& request) {
+            const auto& config = self->config_;
+            if (config.sentinel_password.empty())
+                request.push("HELLO", "3");
+            else
+                request.push("HELLO", "3", "AUTH",
+                    config.sentinel_user.empty() ? std::string("default") : config.sentinel_user,
+                    config.sentinel_password);
+            request.push("SENTINEL", "GET-MASTER-ADDR-BY-NAME", config.where.master);
+        },
+        [self = shared_from_this(), sentinel, found](delivery how, const reply_list& replies) {
+            if (how == delivery::answered && replies[1].is(reply::kind::array) && replies[1].items.size() == 2)
+                *found = {replies[1].at(0).text, replies[1].at(1).text};
+            if (how == delivery::answered && replies[1].is_error())
+                self->runtime_->last_problem = "a Sentinel answered: " + replies[1].text.substr(0, 100);
+            sentinel->close();
+        });
+    sentinel->run([self = shared_from_this(), sentinel, found, which](const error_code&) {
+        sentinel->close();
+        if (self->runtime_->now != runtime::phase::connecting || self->runtime_->commands != sentinel)
+            return;
+        asio::post(self->runtime_->strand, [old = sentinel] {});
+        if (found->host.empty())
+            self->ask_sentinel(which + 1);
+        else
+            self->connect_to(*found);
+    });
+}
+
+void client::connect_to(const endpoint& where)
+{
+    auto& run = *runtime_;
+    run.server = where;
+    auto context = run.tls ? run.tls->share() : asio::ssl::context(asio::ssl::context::tls_client);
+    run.commands =
+        std::make_shared<link>(run.strand, config_, where, config_.where.tls, std::move(context), ++run.numbers);
+    greet();
+    run.commands->run([self = shared_from_this(), used = run.commands](const error_code& code) {
+        // What waits for a connection in the driver is told that there is none.
+        used->close();
+        if (self->runtime_->commands == used)
+            self->command_link_ended(code);
+    });
+}
+
+void client::greet()
+{
+    auto& run = *runtime_;
+    const std::size_t info_at = config_.where.database == 0 ? 1 : 2;
+    exchange::start(
+        run.commands,
+        [self = shared_from_this()](boost::redis::request& request) {
+            push_greeting(request, self->config_.where);
+            if (self->config_.where.database != 0)
+                request.push("SELECT", self->config_.where.database);
+            request.push("INFO");
+        },
+        [self = shared_from_this(), used = run.commands, info_at](delivery how, const reply_list& replies) {
+            if (how == delivery::answered && self->runtime_->commands == used)
+                self->greeted(replies, info_at);
+        });
+}
+
+void client::greeted(const reply_list& replies, std::size_t info_at)
+{
+    auto& run = *runtime_;
+    const auto& hello = replies[0];
+    if (hello.is_error() || !hello.is(reply::kind::array)) {
+        const auto why = refusal(hello);
+        if (why->code == errc::unavailable)
+            retry_later(why->detail, {});
+        else
+            refuse(why);
+        return;
+    }
+    run.client_id = 0;
+    std::string role;
+    for (std::size_t i = 0; i + 1 < hello.items.size(); i += 2) {
+        if (hello.items[i].text == "id")
+            run.client_id = hello.items[i + 1].number;
+        else if (hello.items[i].text == "role")
+            role = hello.items[i + 1].text;
+    }
+    if (info_at == 2 && replies[1].is_error()) {
+        refuse(refusal(replies[1]));
+        return;
+    }
+    if (role != "master" && !role.empty()) {
+        retry_later("the server is a replica", {});
+        return;
+    }
+    const auto& info = replies[info_at];
+    if (info.is_error() && refusal_code(info.text) == errc::unavailable) {
+        retry_later(refusal(info)->detail, {});
+        return;
+    }
+    if (too_old(info.text)) {
+        refuse(make_failure(errc::misconfigured_backend, "the server is older than Redis 6.2; update it"));
+        return;
+    }
+    run.run_id = info.is_error() ? std::string() : std::string(info_field(info.text, "run_id"));
+    inspect_server(info);
+    run.commands->send_at_once();
+    settle_previous();
+}
+
+void client::inspect_server(const reply& info)
+{
+    if (info.is_error()) {
+        warn_once("INFO is not allowed, so the server's settings cannot be checked");
+        return;
+    }
+    const auto field = [&](std::string_view name) { return info_field(info.text, name); };
+    if (const auto policy = field("maxmemory_policy"); !policy.empty() && policy != "noeviction") {
+        warn_once("the server may evict locks (maxmemory-policy " + std::string(policy) + "); set it to noeviction");
+    }
+    if (field("aof_enabled") == "0")
+        warn_once("the server keeps no append-only file: a restart loses locks and gives them to others");
+    if (const auto replicas = field("connected_slaves"); !replicas.empty() && replicas != "0")
+        warn_once("the server has replicas: a failover can lose a lock that was granted just before");
+}
+
+void client::settle_previous()
+{
+    auto& run = *runtime_;
+    // Client ids start anew with the server's process: to kill one of another process would hit a stranger.
+    std::erase_if(run.unproven_links, [&](const auto& each) {
+        return !run.run_id.empty() && !each.second.run_id.empty() && each.second.run_id != run.run_id;
+    });
+    std::vector<std::uint64_t> killed;
+    std::vector<std::int64_t> ids;
+    for (const auto& [number, each] : run.unproven_links) {
+        if (each.refused)
+            continue;
+        killed.push_back(number);
+        ids.push_back(each.client_id);
+    }
+    if (ids.empty() && config_.plain()) {
+        opened();
+        return;
+    }
+    exchange::start(
+        run.commands,
+        [self = shared_from_this(), ids](boost::redis::request& request) {
+            for (const auto id : ids)
+                request.push("CLIENT", "KILL", "ID", id);
+            if (!self->config_.plain())
+                scripts::get().anchor.push(request, script::form::whole, 1, self->config_.fence_key);
+        },
+        [self = shared_from_this(), used = run.commands, killed](delivery how, const reply_list& replies) {
+            if (how == delivery::answered && self->runtime_->commands == used)
+                self->settled_previous(replies, killed);
+        });
+}
+
+void client::settled_previous(const reply_list& replies, const std::vector<std::uint64_t>& killed)
+{
+    auto& run = *runtime_;
+    for (std::size_t i = 0; i < killed.size(); ++i) {
+        if (replies[i].is(reply::kind::number)) {
+            run.unproven_links.erase(killed[i]);
+            continue;
+        }
+        if (const auto found = run.unproven_links.find(killed[i]); found != run.unproven_links.end())
+            found->second.refused = true;
+        warn_once("CLIENT KILL is not allowed, so an interrupted acquire can only be settled by waiting for its ttl");
+    }
+    if (!config_.plain() && !replies.back().is(reply::kind::number)) {
+        const auto why = refusal(replies.back());
+        if (why->code == errc::unavailable)
+            retry_later(why->detail, {});
+        else
+            refuse(why);
+        return;
+    }
+    anchored_.store(lease_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+    opened();
+}
+
+void client::opened()
+{
+    auto& run = *runtime_;
+    run.now = runtime::phase::open;
+    run.failures = 0;
+    run.last_problem.clear();
+    run.last_cause = {};
+    run.used = lease_clock::now();
+    if (const auto events = events_.lock()) {
+        if (run.announced_loss)
+            events->on_reconnected();
+        else if (!run.was_ready)
+            events->on_ready();
+    }
+    run.was_ready = true;
+    run.announced_loss = false;
+    {
+        // The user may have been given the right since.
+        const std::lock_guard guard(wait_mutex_);
+        polls_ = false;
+    }
+    flush();
+    ensure_messages();
+}
+
+void client::command_link_ended(const error_code& code)
+{
+    auto& run = *runtime_;
+    const bool was_open = run.now == runtime::phase::open;
+    if (run.now == runtime::phase::waiting || run.now == runtime::phase::idle)
+        return;
+    run.last_cause = code;
+    run.last_problem = run.draining ? "the server has become a replica" : code.message();
+    run.now = runtime::phase::ending;
+    // Two intervals of silence were wait enough.
+    run.reconnects_at_once = was_open && code == boost::redis::error::pong_timeout;
+    if (was_open && !run.announced_loss) {
+        run.announced_loss = true;
+        if (const auto events = events_.lock())
+            events->on_suspended(code);
+    }
+    if (!was_open && code.category() == asio::error::get_ssl_category()) {
+        refuse(make_failure(
+            errc::misconfigured_backend, "no trusted TLS connection to the server: " + code.message(), code));
+        return;
+    }
+    after_loss();
+}
+
+void client::after_loss()
+{
+    auto& run = *runtime_;
+    // The next connection is only made when every request of this one has been told of its end.
+    if (!run.in_flight.empty())
+        return;
+    // Destroyed by a fresh handler: this one may be among its own.
+    if (run.commands)
+        asio::post(run.strand, [old = std::exchange(run.commands, nullptr)] {});
+    retry_later(run.last_problem, run.last_cause);
+}
+
+void client::retry_later(std::string why, error_code cause)
+{
+    auto& run = *runtime_;
+    run.last_problem = std::move(why);
+    run.last_cause = cause;
+    if (run.commands) {
+        run.commands->close();
+        asio::post(run.strand, [old = std::exchange(run.commands, nullptr)] {});
+    }
+    if (!needed()) {
+        run.now = runtime::phase::idle;
+        arm_tick();
+        finish_close();
+        return;
+    }
+    run.now = runtime::phase::waiting;
+    run.retry.expires_after(std::exchange(run.reconnects_at_once, false) ? 0ms : backoff(run.failures++));
+    run.retry.async_wait([self = shared_from_this()](const error_code& code) {
+        if (code || self->runtime_->now != runtime::phase::waiting)
+            return;
+        self->runtime_->now = runtime::phase::idle;
+        if (self->needed())
+            self->connect();
+    });
+    arm_tick();
+}
+
+void client::refuse(const failure_ptr& why)
+{
+    auto& run = *runtime_;
+    run.last_problem = why->detail;
+    run.now = runtime::phase::idle;
+    if (run.commands) {
+        run.commands->close();
+        asio::post(run.strand, [old = std::exchange(run.commands, nullptr)] {});
+    }
+    fail_queue(why);
+    arm_tick();
+}
+
+void client::warn_once(std::string message)
+{
+    const auto [kept, fresh] = runtime_->warned.insert(std::move(message));
+    if (!fresh)
+        return;
+    if (const auto events = events_.lock())
+        events->on_warning(*kept);
+}
+
+} // namespace colock::redis::detail

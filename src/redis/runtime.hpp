@@ -1,0 +1,152 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/strand.hpp"
+#include "redis/client.hpp"
+#include "redis/failures.hpp"
+#include "redis/link.hpp"
+
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace colock::redis::detail {
+
+/// Some commands of the client's own.
+class client::exchange final : public operation
+{
+public:
+    using writer = std::function<void(boost::redis::request&)>;
+    using reader = std::function<void(delivery, const reply_list&)>;
+
+    exchange(writer writes, reader reads) : writes_(std::move(writes)), reads_(std::move(reads)) {}
+
+    void write(boost::redis::request& request) override { writes_(request); }
+    void end(operation_ptr, delivery how, failure_ptr) override { reads_(how, replies); }
+
+    /// Sends it on `on`, outside the queue.
+    static void start(const std::shared_ptr<link>& on, writer writes, reader reads)
+    {
+        auto sent = std::make_unique<batch>();
+        sent->add(std::make_unique<exchange>(std::move(writes), std::move(reads)));
+        auto& request = sent->request();
+        auto* const reading = sent.get();
+        on->exec(request, adapter_for(*reading, *on),
+            [on, sent = std::move(sent)](const error_code&, std::size_t) { sent->finish(nullptr); });
+    }
+
+    static boost::redis::any_adapter adapter_for(batch& reading, link& on)
+    {
+        using event = boost::redis::any_adapter::parse_event;
+        return boost::redis::any_adapter(boost::redis::any_adapter::impl_t(
+            [&reading, &heard = on.heard()](event what, const boost::redis::resp3::node_view& node, error_code&) {
+                ++heard;
+                if (what == event::node)
+                    reading.on_node(node);
+                else if (what == event::done)
+                    reading.on_reply();
+            }));
+    }
+
+private:
+    writer writes_;
+    reader reads_;
+};
+
+struct client::runtime
+{
+    enum class phase : unsigned char
+    {
+        /// Nothing to do.
+        idle,
+        /// Asking Sentinels, connecting, greeting.
+        connecting,
+        open,
+        /// The connection has ended; its requests are being told so.
+        ending,
+        /// Connects again when the timer fires.
+        waiting,
+    };
+    struct unproven
+    {
+        std::int64_t client_id;
+        std::string run_id;
+        bool refused = false;
+    };
+
+    explicit runtime(const asio::any_io_executor& executor)
+        : strand(colock::detail::new_strand(executor)), ticker(strand), retry(strand), message_retry(strand)
+    {
+    }
+
+    asio::any_io_executor strand;
+    asio::steady_timer ticker;
+    asio::steady_timer retry;
+    asio::steady_timer message_retry;
+    lease_clock::time_point tick_at = lease_clock::time_point::max();
+    lease_clock::duration tick_delay{};
+    lease_clock::time_point used{};
+    bool used_since_tick = false;
+
+    std::unique_ptr<tls_material> tls;
+    endpoint server;
+    phase now = phase::idle;
+    std::shared_ptr<link> commands;
+    std::uint64_t numbers = 0;
+    std::int64_t client_id = 0;
+    std::string run_id;
+    std::vector<batch*> in_flight;
+    std::size_t operations_in_flight = 0;
+    /// Answered, and not told yet.
+    std::deque<batch_ptr> answers;
+    /// The next of them is told by a handler that is posted already.
+    bool telling = false;
+    /// No more is sent; the connection is closed once nothing is in flight.
+    bool draining = false;
+    /// After a fork: the connection is the parent's, and must not be killed for what is unanswered on it.
+    bool disowned = false;
+    bool was_ready = false;
+    bool announced_loss = false;
+    bool reconnects_at_once = false;
+    unsigned failures = 0;
+    std::string last_problem;
+    error_code last_cause;
+    /// Connections that ended with requests unanswered, and were not killed on the server.
+    std::map<std::uint64_t, unproven> unproven_links;
+    std::set<std::string> warned;
+
+    std::shared_ptr<link> messages;
+    bool messages_ready = false;
+    bool message_retry_pending = false;
+    unsigned message_failures = 0;
+
+    std::vector<completion<closed>> closing;
+    lease_clock::time_point close_by = lease_clock::time_point::max();
+};
+
+template <class Function, class Initiate>
+void client::on_strand(Function function, Initiate initiate)
+{
+    asio::any_io_executor strand;
+    {
+        const std::lock_guard guard(mutex_);
+        if (!runtime_)
+            return;
+        strand = runtime_->strand;
+    }
+    initiate(strand, [self = shared_from_this(), function = std::move(function)]() mutable { function(*self); });
+}
+
+/// Around 100 ms at first, up to about 2 s: all clients of a server that returns should not do so at once.
+[[nodiscard]] std::chrono::milliseconds backoff(unsigned failures);
+
+/// Speaks RESP3, by name and password.
+void push_greeting(boost::redis::request& request, const location& who);
+
+} // namespace colock::redis::detail
