@@ -450,6 +450,66 @@ BOOST_AUTO_TEST_CASE(many_holders_and_many_cuts_add_up)
     f.check_end();
 }
 
+BOOST_AUTO_TEST_CASE(many_threads_and_a_quorum_with_a_bad_link_add_up)
+{
+    redis_server servers[3];
+    relay between(servers[2].port());
+    constexpr int workers = 12;
+    constexpr int rounds = 15;
+    std::array<std::atomic<int>, 4> inside{};
+    std::atomic<int> overlaps{0};
+    std::atomic<int> failed{0};
+    asio::io_context io;
+    auto idle = asio::make_work_guard(io);
+    locker locks(redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), between.url()},
+                     {.operation_timeout = 10s, .poll_interval = 5ms}),
+        eager());
+    const auto work = [&](int worker) -> asio::awaitable<void> {
+        for (int round = 0; round < rounds; ++round) {
+            const auto key = static_cast<std::size_t>(worker + round) % inside.size();
+            co_await locks.with_lock(std::to_string(key), {.ttl = 60s}, [&](lock& held) -> asio::awaitable<void> {
+                overlaps += ++inside[key] == 1 ? 0 : 1;
+                asio::steady_timer pause(co_await asio::this_coro::executor, 1ms);
+                co_await pause.async_wait(asio::use_awaitable);
+                // Two of three are well.
+                try {
+                    co_await held.extend(60s);
+                } catch (const extend_error&) {
+                    ++failed;
+                }
+                --inside[key];
+            });
+        }
+    };
+    std::vector<std::future<void>> all;
+    for (int worker = 0; worker < workers; ++worker)
+        all.push_back(asio::co_spawn(io, work(worker), asio::use_future));
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i)
+        threads.emplace_back([&io] { io.run(); });
+    const auto done = [&] {
+        return std::ranges::all_of(all, [](auto& each) { return each.wait_for(0s) == std::future_status::ready; });
+    };
+    for (int cuts = 0; cuts < 10 && !done(); ++cuts) {
+        between.cut_at(cuts % 2 == 0 ? "EVALSHA" : "SET", cuts % 3 == 0 ? loss::request : loss::reply);
+        while (between.cuts() == cuts && !done())
+            std::this_thread::sleep_for(1ms);
+    }
+    for (auto& each : all)
+        each.get();
+    const auto report = asio::co_spawn(io, locks.shutdown(20s), asio::use_future).get();
+    idle.reset();
+    for (auto& each : threads)
+        each.join();
+    BOOST_TEST(report.clean());
+    BOOST_TEST(overlaps == 0);
+    BOOST_TEST(failed == 0);
+    BOOST_TEST(between.cuts() > 0);
+    check_balance(locks.stats());
+    for (auto& server : servers)
+        BOOST_TEST(server({"KEYS", "{colock}:*"}).empty());
+}
+
 BOOST_AUTO_TEST_CASE(many_threads_and_many_cuts_add_up)
 {
     redis_server server;
