@@ -84,8 +84,12 @@ void client::connect()
 void client::ask_sentinel(std::size_t which)
 {
     auto& run = *runtime_;
+    if (which == 0)
+        run.sentinel_problem.clear();
     if (which == config_.where.hosts.size()) {
-        retry_later("no Sentinel could name the master " + config_.where.master, {});
+        retry_later("no Sentinel could name the master " + config_.where.master +
+                        (run.sentinel_problem.empty() ? "" : ": " + run.sentinel_problem),
+            {});
         return;
     }
     auto context = run.tls ? run.tls->share() : asio::ssl::context(asio::ssl::context::tls_client);
@@ -109,15 +113,20 @@ void client::ask_sentinel(std::size_t which)
         [self = shared_from_this(), sentinel, found](delivery how, const reply_list& replies) {
             if (how == delivery::answered && replies[1].is(reply::kind::array) && replies[1].items.size() == 2)
                 *found = {replies[1].at(0).text, replies[1].at(1).text};
-            if (how == delivery::answered && replies[1].is_error())
-                self->runtime_->last_problem = "a Sentinel answered: " + replies[1].text.substr(0, 100);
+            for (const auto& each : replies) {
+                if (how == delivery::answered && each.is_error() && self->runtime_->sentinel_problem.empty())
+                    self->runtime_->sentinel_problem = refusal(each)->detail;
+            }
             sentinel->close();
         });
-    sentinel->run([self = shared_from_this(), sentinel, found, which](const error_code&) {
+    sentinel->run([self = shared_from_this(), sentinel, found, which](const error_code& code) {
         sentinel->close();
         if (self->runtime_->now != runtime::phase::connecting || self->runtime_->commands != sentinel)
             return;
         asio::post(self->runtime_->strand, [old = sentinel] {});
+        // Once it has answered, its connection is closed by us.
+        if (code && code != asio::error::operation_aborted && self->runtime_->sentinel_problem.empty())
+            self->runtime_->sentinel_problem = code.message();
         if (found->host.empty())
             self->ask_sentinel(which + 1);
         else

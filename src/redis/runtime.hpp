@@ -116,6 +116,8 @@ struct client::runtime
     bool reconnects_at_once = false;
     unsigned failures = 0;
     std::string last_problem;
+    /// What was wrong with the first Sentinel that did not name the master.
+    std::string sentinel_problem;
     error_code last_cause;
     /// Connections that ended with requests unanswered, and were not killed on the server.
     std::map<std::uint64_t, unproven> unproven_links;

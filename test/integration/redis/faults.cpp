@@ -500,6 +500,24 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(redis_sentinel)
 
+BOOST_AUTO_TEST_CASE(what_keeps_a_sentinel_from_naming_the_master_is_said)
+{
+    redis_server locked({"--requirepass", "right"});
+    client_side some({.url = "redis+sentinel://127.0.0.1:" + std::to_string(locked.port()) + "/main",
+        .sentinel_password = "wrong-and-secret",
+        .operation_timeout = 3s});
+    const auto denied = some.speak.create(driver::exclusive("k"));
+    BOOST_TEST(code_of(denied) == errc::unavailable);
+    BOOST_TEST(denied.error->detail.find("WRONGPASS") != std::string::npos, denied.error->detail);
+    BOOST_TEST(denied.error->detail.find("secret") == std::string::npos);
+
+    client_side nobody(
+        {.url = "redis+sentinel://127.0.0.1:" + std::to_string(free_port()) + "/main", .operation_timeout = 3s});
+    const auto absent = nobody.speak.create(driver::exclusive("k"));
+    BOOST_TEST(code_of(absent) == errc::unavailable);
+    BOOST_TEST(absent.error->detail.find("refused") != std::string::npos, absent.error->detail);
+}
+
 BOOST_AUTO_TEST_CASE(the_master_is_found_and_found_anew)
 {
     redis_server first;
