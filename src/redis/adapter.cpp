@@ -147,6 +147,7 @@ protected:
         owner_.submit(std::move(self));
     }
     [[nodiscard]] const settings& config() const noexcept { return owner_.config(); }
+    [[nodiscard]] script::form form() const noexcept { return form_; }
 
     client& owner_;
 
@@ -409,6 +410,17 @@ private:
         else
             all.release.push(request, form, 2, key, config().probe_key, token_of(*claim_));
     }
+
+    [[nodiscard]] bool is_release(std::string& key, std::string& token) const override
+    {
+        const auto* const state = find_state(*claim_);
+        if (claim_->mode() == lock_mode::shared || (state && state->intent && !config().plain()))
+            return false;
+        key = lock_key(config(), claim_->key());
+        token = token_of(*claim_);
+        return true;
+    }
+    [[nodiscard]] script::form release_form() const noexcept override { return form(); }
 
     void answered(operation_ptr) override
     {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "redis/reply.hpp"
+#include "redis/scripts.hpp"
 
 #include <colock/adapter.hpp>
 #include <colock/clock.hpp>
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,12 +50,22 @@ public:
     operation& operator=(const operation&) = delete;
     virtual ~operation() = default;
 
-    /// Pushes at least one command that has a reply. Called again if the operation has to be queued anew.
+    /// Pushes at least one command that has a reply, when it is sent. Called again if it has to be queued anew.
     virtual void write(boost::redis::request& request) = 0;
     /// Called on the client's strand, at most once per submission. `why` is set unless it was answered.
     virtual void end(operation_ptr self, delivery how, failure_ptr why) = 0;
-    /// Asked when it has been written: it needs a fence, which the batch gets for all of its operations at once.
+    /// It needs a fence, which the batch gets for all of its operations at once.
     [[nodiscard]] virtual bool wants_fence() const noexcept { return false; }
+    /// It is no more than a release of `key` by `token`, so that it may be carried out with others: then it is not
+    /// written, and `replies` gets the answer to its part.
+    [[nodiscard]] virtual bool is_release(std::string& key, std::string& token) const
+    {
+        static_cast<void>(key);
+        static_cast<void>(token);
+        return false;
+    }
+    /// The script of such a release has to be sent as a whole.
+    [[nodiscard]] virtual script::form release_form() const noexcept { return script::form::digest; }
 
     reply_list replies{};
     /// A number of its own, or why there is none.
@@ -71,8 +83,9 @@ class batch
 {
 public:
     void add(operation_ptr added);
-    /// Nothing is added any more. Fences come last, and so after everything that they are for.
-    void complete(std::string_view fence_key);
+    /// Writes the request; nothing is added any more. Releases come first, because what is behind them may wait for
+    /// them, and the fences last, after everything that they are for.
+    void complete(std::string_view fence_key, std::string_view probe_key);
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
     [[nodiscard]] bool empty() const noexcept { return slots_.empty(); }
     [[nodiscard]] const boost::redis::request& request() const noexcept { return request_; }
@@ -90,8 +103,8 @@ public:
     /// Takes out what is past its deadline. The replies of a sent one are then read and dropped.
     [[nodiscard]] std::vector<operation_ptr> take_overdue(lease_clock::time_point now);
     [[nodiscard]] std::vector<operation_ptr> take_all();
-    /// Writes the request again, without what was taken out.
-    void rewrite();
+    /// Forgets what was taken out; before it is complete.
+    void close_gaps();
     /// Ends every operation: those that have all their replies as answered, the rest as unanswered.
     void finish(const failure_ptr& why);
     void clear();
@@ -100,17 +113,26 @@ private:
     struct slot
     {
         operation_ptr owner;
-        std::size_t expected;
+        std::size_t expected = 0;
         /// Which of the fences is its own; 0: none.
-        std::int64_t fence;
+        std::int64_t fence = 0;
+        /// Which of the releases it is; 0: none.
+        std::size_t release = 0;
     };
     [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
+    void write_releases(std::string_view probe_key);
+    void skip_releases() noexcept;
 
     boost::redis::request request_;
     std::vector<slot> slots_;
     /// Whose reply is read, and how many of its replies are complete.
     std::size_t current_ = 0;
     std::size_t complete_ = 0;
+    std::size_t releases_ = 0;
+    reply released_;
+    bool released_read_ = false;
+    /// Keys and tokens of the releases; kept for their memory.
+    std::vector<std::string> words_;
     std::int64_t fences_ = 0;
     /// The last of them.
     reply fence_;

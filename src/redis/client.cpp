@@ -149,7 +149,7 @@ void client::send(batch_ptr next)
     auto& run = *runtime_;
     const auto number = run.commands->number();
     next->set_link(number);
-    next->complete(config_.fence_key);
+    next->complete(config_.fence_key, config_.probe_key);
     auto* const reading = next.get();
     run.in_flight.push_back(reading);
     run.operations_in_flight += reading->size();
@@ -307,7 +307,7 @@ void client::tick(lease_clock::time_point due)
             auto overdue = each->take_overdue(now);
             if (overdue.empty())
                 continue;
-            each->rewrite();
+            each->close_gaps();
             std::ranges::move(overdue, std::back_inserter(unsent));
         }
         std::erase_if(queue_, [](const auto& each) { return each->empty(); });

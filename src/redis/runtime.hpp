@@ -35,6 +35,7 @@ public:
     {
         auto sent = std::make_unique<batch>();
         sent->add(std::make_unique<exchange>(std::move(writes), std::move(reads)));
+        sent->complete({}, {});
         auto& request = sent->request();
         auto* const reading = sent.get();
         on->exec(request, adapter_for(*reading, *on),

@@ -175,6 +175,24 @@ redis.call('DEL', KEYS[2])
 return 0
 )lua";
 
+// lock... probe; token... -> as release, for each
+constexpr std::string_view release_many = R"lua(
+local answers, missed = {}, false
+for i = 1, #ARGV do
+    local value = redis.pcall('GET', KEYS[i])
+    if type(value) == 'string' and string.sub(value, 1, 32) == ARGV[i] then
+        redis.call('DEL', KEYS[i])
+        local heard = redis.pcall('PUBLISH', KEYS[i], '')
+        answers[i] = type(heard) == 'number' and heard + 1 or 1
+    else
+        answers[i] = 0
+        missed = true
+    end
+end
+if missed then redis.call('DEL', KEYS[#KEYS]) end
+return answers
+)lua";
+
 // lock probe intent; token -> 1 or 0
 // The same for a writer that has left an intent.
 constexpr std::string_view withdraw = R"lua(
@@ -342,6 +360,7 @@ const scripts& scripts::get()
         script(detail::acquire_shared),
         script(detail::hand_over),
         script(detail::release),
+        script(detail::release_many),
         script(detail::withdraw),
         script(detail::release_shared),
         script(detail::extend),

@@ -50,6 +50,7 @@ struct scripts
     script acquire_shared;
     script hand_over;
     script release;
+    script release_many;
     script withdraw;
     script release_shared;
     script extend;

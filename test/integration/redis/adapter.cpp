@@ -152,6 +152,69 @@ BOOST_AUTO_TEST_CASE(without_the_counter_nobody_who_travels_together_keeps_a_loc
     }
 }
 
+namespace {
+
+/// Releases them all at once, and tells what became of each.
+std::vector<release_outcome> release_together(fixture& f, const std::vector<plain_claim_ptr>& held)
+{
+    std::vector<running<release_outcome>> under_way;
+    for (const auto& each : held)
+        under_way.push_back(start(f.io, f.speak->backend().release(sent_now(each))));
+    std::vector<release_outcome> ended;
+    for (auto& each : under_way)
+        ended.push_back(each.get(f.io));
+    return ended;
+}
+
+std::vector<plain_claim_ptr> hold_many(fixture& f)
+{
+    std::vector<plain_claim_ptr> held;
+    for (int i = 0; i < 20; ++i)
+        f.speak->grant(held.emplace_back(driver::exclusive("k" + std::to_string(i))));
+    return held;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(releases_that_travel_together_are_each_told_the_truth)
+{
+    fixture f;
+    for (const bool flushed : {false, true, false}) {
+        const auto held = hold_many(f);
+        f.raw({"DEL", "{colock}:k3"});
+        f.raw({"SET", "{colock}:k7", "somebody else"});
+        f.raw({"DEL", "{colock}:k11"});
+        f.raw({"RPUSH", "{colock}:k11", "of another program"});
+        if (flushed)
+            f.raw({"SCRIPT", "FLUSH"});
+        f.raw({"CONFIG", "RESETSTAT"});
+        const auto ended = release_together(f, held);
+        for (std::size_t i = 0; i < ended.size(); ++i) {
+            const bool lost = i == 3 || i == 7 || i == 11;
+            BOOST_TEST((ended[i].status == (lost ? release_status::not_held : release_status::released)));
+            BOOST_TEST(f.raw({"EXISTS", "{colock}:k" + std::to_string(i)}) == (i == 7 || i == 11 ? "1" : "0"));
+        }
+        const auto asked = f.raw({"INFO", "commandstats"});
+        const auto calls = asked.find("cmdstat_evalsha:calls=");
+        BOOST_TEST_REQUIRE(calls != std::string::npos);
+        BOOST_TEST(std::stoi(asked.substr(calls + 22)) < 10);
+        f.raw({"DEL", "{colock}:k7"});
+        f.raw({"DEL", "{colock}:k11"});
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_demoted_master_says_of_no_release_that_its_lock_was_lost)
+{
+    fixture f({.operation_timeout = 2s});
+    const auto held = hold_many(f);
+    f.raw({"REPLICAOF", "127.0.0.1", "1"});
+    for (const auto& each : release_together(f, held))
+        BOOST_TEST((each.status == release_status::failed));
+    f.raw({"REPLICAOF", "NO", "ONE"});
+    for (const auto& each : release_together(f, held))
+        BOOST_TEST((each.status == release_status::released));
+}
+
 BOOST_AUTO_TEST_CASE(no_ttl_means_until_released)
 {
     fixture f;
