@@ -41,10 +41,12 @@ bool is_noscript(const reply& answer) noexcept
 
 namespace {
 
-/// What servers before 7.2 say, without a word of its own, of a right that a script's command lacks.
+/// What servers say, without a word of its own, of a right that a script's command lacks: before 7.2, and since.
 bool is_denied_in_script(std::string_view error) noexcept
 {
-    return unwrapped(error).find("The user executing the script can't") != std::string_view::npos;
+    const auto inner = unwrapped(error);
+    return inner.find("The user executing the script can't") != std::string_view::npos ||
+           inner.starts_with("ERR ACL failure in script");
 }
 
 } // namespace

@@ -140,6 +140,9 @@ BOOST_AUTO_TEST_CASE(errors_are_understood_bare_and_buried)
         {"ERR Error running script (call to f_1): @user_script:10: @user_script: 10: -READONLY You can't write",
             errc::unavailable},
         {"ERR Error running script (call to f_1): @user_script:3: @user_script: 3: NOPERM no", errc::access_denied},
+        {"ERR ACL failure in script: User app has no permissions to run the 'del' command script: 18, on "
+         "@user_script:1.",
+            errc::access_denied},
         {"ERR The user executing the script can't run this command or subcommand script: 37, on @user_script:1.",
             errc::access_denied},
         {"ERR Error running script (call to f_1): @user_script:3: @user_script: 3: The user executing the script can't "
