@@ -12,14 +12,28 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The load travels in parts, so that the server works on some while we do on another: of two, one would often be on
-/// its way. What waits in our queue was certainly not sent, so more parts than that would help nobody.
-constexpr std::size_t most_in_flight = 4;
-/// With a processor for the server, smaller batches would cost more system calls than they gain; larger ones would keep
-/// the event loop too long.
-constexpr std::size_t least_batch = 16;
-constexpr std::size_t largest_batch = 128;
-constexpr std::size_t most_spare = 4;
+/// The load travels in parts, so that the server works on some while we do on others. What waits in our queue was
+/// certainly not sent, so more parts than that would help nobody.
+constexpr std::size_t most_in_flight = 8;
+constexpr std::size_t largest_part = 128;
+
+/// How many of the operations under way travel together. Each part costs both sides a wake-up and some system calls,
+/// which shows in CPU time; too few parts leave both sides waiting for each other, which shows in the rate. Measured
+/// (docs/benchmarks.md): of a small load many parts make the most, and of a larger one parts that make up for their
+/// cost.
+constexpr std::size_t part_of(std::size_t load)
+{
+    constexpr std::size_t too_few = 6;
+    constexpr std::size_t few = 32;
+    constexpr std::size_t worthwhile = 32;
+    if (load < too_few)
+        return too_few;
+    if (load <= few)
+        return (load + most_in_flight - 1) / most_in_flight;
+    return std::clamp(load / 4, std::min(load / 2, worthwhile), largest_part);
+}
+
+constexpr std::size_t most_spare = most_in_flight;
 constexpr lease_clock::duration anchor_interval = 1s;
 /// A channel is kept a little after its last use: the next waiter on the same key is often on its way.
 constexpr lease_clock::duration channel_linger = 1s;
@@ -68,7 +82,7 @@ void client::submit(operation_ptr added)
         if (!runtime_)
             return;
         first = queue_.empty();
-        if (first || queue_.back()->size() >= std::clamp(load_ / most_in_flight, least_batch, largest_batch))
+        if (first || queue_.back()->size() >= std::clamp(queued_ / most_in_flight, part_of(load_), largest_part))
             queue_.push_back(fresh_batch());
         queue_.back()->add(std::move(added));
         ++queued_;
@@ -90,7 +104,7 @@ client::batch_ptr client::next_batch(std::size_t unqueued)
         return nullptr;
     auto next = std::move(queue_.front());
     queue_.pop_front();
-    load_ = std::max(queued_ + unqueued, load_ - load_ / 8);
+    load_ = std::max(queued_ + unqueued, load_ - (load_ + 7) / 8);
     queued_ -= next->size();
     return next;
 }
@@ -194,12 +208,13 @@ void client::tell()
     while (!run.telling && !run.answers.empty()) {
         auto told = std::move(run.answers.front());
         run.answers.pop_front();
-        const bool alone = told->size() < least_batch;
+        // A part that is smaller than the load would have it is told with the next one, so that they grow together.
+        const bool apart = told->size() >= part_of(load_) && (!run.answers.empty() || !run.in_flight.empty());
         told->finish(nullptr);
         recycle(std::move(told));
-        if (alone)
+        if (!apart)
             continue;
-        // Two batches may have been answered together. What follows the first is sent before the second is told, or
+        // Two parts may have been answered together. What follows the first is sent before the second is told, or
         // they would stay together, with the server idle while we work and the other way round.
         run.telling = true;
         asio::post(run.strand, [self = shared_from_this()] {

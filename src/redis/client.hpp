@@ -186,7 +186,7 @@ private:
     mutable std::mutex mutex_;
     std::deque<batch_ptr> queue_;
     std::size_t queued_ = 0;
-    /// How many operations were under way at a time of late.
+    /// How many operations were under way at a time of late. Written on the strand only.
     std::size_t load_ = 0;
     std::vector<batch_ptr> spare_;
     /// What belongs to the strand, the strand included. Null once the context has shut down.
