@@ -114,23 +114,10 @@ core::step core::grant_at_once(const record_ptr& wanted, time_point now)
 core::step core::next_step(
     const record_ptr& wanted, retry_schedule& schedule, std::optional<time_point> now, std::uint32_t& seen)
 {
-    record& subject = *wanted;
-    if (subject.where() != phase::acquiring)
+    if (wanted->where() != phase::acquiring)
         return step::granted;
-    create_outcome outcome;
-    bool answered = false;
-    {
-        const std::lock_guard guard(mutex_);
-        if (subject.where() != phase::acquiring)
-            return step::granted;
-        answered = std::exchange(subject.outcome_ready, false);
-        if (answered)
-            outcome = std::move(subject.outcome);
-    }
     if (closed_to_new_.load(std::memory_order_relaxed))
-        throw_shutting_down(subject);
-    if (answered)
-        judge(wanted, schedule, std::move(outcome));
+        throw_shutting_down(*wanted);
     return wait_or_attempt(wanted, schedule, now ? *now : lease_clock::now(), seen);
 }
 
@@ -241,9 +228,16 @@ core::step core::wait_or_attempt(
         todo.run(*this);
         act();
     };
-    if (subject.outcome_ready) {
-        // It has come since next_step looked, and has moved the version before anybody waited for that.
-        unlocked([] {});
+    // It waits for the answer as it would wait for anything else; one that comes at once is looked at without that.
+    const auto attempt = [&](bool counted) {
+        this->schedule(subject, schedule.deadline());
+        const bool waits = begin_attempt(subject, now, counted);
+        unlocked([&] { send_attempt(wanted, waits); });
+        return can_.immediate ? step::again : step::park;
+    };
+    if (std::exchange(subject.outcome_ready, false)) {
+        create_outcome outcome = std::move(subject.outcome);
+        unlocked([&] { judge(wanted, schedule, std::move(outcome)); });
         return step::again;
     }
     if (subject.under_way != operation::none) {
@@ -266,10 +260,8 @@ core::step core::wait_or_attempt(
             unlocked([&] { count_failure(subject, schedule, now); });
             return step::again;
         }
-        if (!blocked_here) {
-            unlocked([&] { start_attempt(wanted, now, schedule.attempts() == 0); });
-            return step::again;
-        }
+        if (!blocked_here)
+            return attempt(schedule.attempts() == 0);
     }
     if (now >= schedule.deadline())
         unlocked([&] { give_up(subject, schedule); });
@@ -287,8 +279,7 @@ core::step core::wait_or_attempt(
             unlocked([] {});
             return step::yield;
         }
-        unlocked([&] { start_attempt(wanted, now, now >= schedule.next_at()); });
-        return step::again;
+        return attempt(now >= schedule.next_at());
     }
 
     if (!std::exchange(subject.waited, true)) {
@@ -323,26 +314,22 @@ core::step core::wait_or_attempt(
     return step::park;
 }
 
-void core::start_attempt(const record_ptr& wanted, time_point now, bool counted)
+bool core::begin_attempt(record& wanted, time_point now, bool counted)
 {
-    record& subject = *wanted;
-    bool waits = false;
-    {
-        const std::lock_guard guard(mutex_);
-        // A local holder may have handed over to it in the meantime.
-        if (subject.under_way != operation::none || subject.outcome_ready || subject.where() != phase::acquiring)
-            return;
-        subject.under_way = operation::create;
-        waits = std::exchange(subject.waiting_on_adapter, false);
-        if (counted && subject.attempts_made > 0)
-            ++stats_.retries;
-        subject.event = false;
-        subject.counted = counted;
-        subject.attempted = true;
-        subject.set_sent(now);
-    }
+    wanted.under_way = operation::create;
+    if (counted && wanted.attempts_made > 0)
+        ++stats_.retries;
+    wanted.event = false;
+    wanted.counted = counted;
+    wanted.attempted = true;
+    wanted.set_sent(now);
+    return std::exchange(wanted.waiting_on_adapter, false);
+}
+
+void core::send_attempt(const record_ptr& wanted, bool waits)
+{
     if (waits)
-        backend_->cancel_wait(subject);
+        backend_->cancel_wait(*wanted);
     backend_->start_create(wanted, completion<create_outcome>::bind<&record::on_created>(wanted));
 }
 
@@ -430,8 +417,13 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
     departure leaving(*self, wanted);
     if (self->is_queued(*wanted))
         co_return std::nullopt;
-    if (!wanted->attempted)
-        self->start_attempt(wanted, now, true);
+    if (!wanted->attempted) {
+        {
+            const std::lock_guard guard(self->mutex_);
+            static_cast<void>(self->begin_attempt(*wanted, now, true));
+        }
+        self->send_attempt(wanted, false);
+    }
     parked place;
     create_outcome outcome;
     for (;;) {

@@ -46,6 +46,20 @@ struct key_queue
     lease_clock::time_point stands_back_until{};
 };
 
+/// A key with its hash, which is computed once.
+struct queue_name
+{
+    std::string_view key;
+    std::size_t hash;
+
+    friend bool operator==(const queue_name& left, const queue_name& right) noexcept { return left.key == right.key; }
+    struct known_hash
+    {
+        using is_avalanching = void;
+        std::size_t operator()(const queue_name& of) const noexcept { return of.hash; }
+    };
+};
+
 /// The shared state of a locker: its local queues, its leases with their one timer, and the clean-up of what callers
 /// have left behind.
 ///
@@ -173,7 +187,9 @@ private:
         std::chrono::milliseconds ttl, const std::optional<std::chrono::milliseconds>& max_hold) const;
     void throw_refused(const record& wanted) const;
     void stops_acquiring() noexcept;
-    void start_attempt(const record_ptr& wanted, time_point now, bool counted);
+    /// The mutex is held. True if it waits at the adapter, which is to be cancelled.
+    [[nodiscard]] bool begin_attempt(record& wanted, time_point now, bool counted);
+    void send_attempt(const record_ptr& wanted, bool waits);
     void start_wait_at_adapter(record& wanted, std::uint32_t number, time_point until);
     [[nodiscard]] step grant_at_once(const record_ptr& wanted, time_point now);
     [[nodiscard]] bool arrives_in_time(const record& wanted, time_point now) const noexcept;
@@ -211,8 +227,11 @@ private:
 
     // hold.cpp
     [[nodiscard]] bool release_at_once(const record_ptr& held);
-    void begin_release(record& held);
+    /// True if its answer has to be awaited, from what `seen` is set to on.
+    bool begin_release(record& held, std::uint32_t* seen = nullptr);
     [[nodiscard]] bool await_answer(record& ending, std::uint32_t& seen);
+    /// The mutex is held.
+    [[nodiscard]] bool is_unanswered(record& ending, std::uint32_t& seen);
     void raise_failed_release(record& ended, bool was_held);
     void check_extend(const record& held, std::chrono::milliseconds ttl) const;
     [[nodiscard]] bool begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
@@ -266,7 +285,7 @@ private:
     /// The backend was told that this locker needs it no more.
     bool detached_ = false;
     std::atomic<bool> dead_{false};
-    boost::unordered_flat_map<std::string_view, std::unique_ptr<key_queue>> queues_;
+    boost::unordered_flat_map<queue_name, std::unique_ptr<key_queue>, queue_name::known_hash> queues_;
     std::vector<std::unique_ptr<key_queue>> spare_queues_;
     /// How many queues there are per hash, so that an uncontended acquire needs neither the mutex nor a look-up.
     std::array<std::atomic<std::uint32_t>, 1024> queued_{};

@@ -21,13 +21,12 @@ asio::awaitable<void> core::release(std::shared_ptr<core> self, record_ptr held,
     if (report == on_failure::quiet && self->release_at_once(held))
         co_return;
     const bool was_held = held->where() == phase::held;
-    if (was_held)
-        self->begin_release(*held);
+    std::uint32_t seen = 0;
+    bool waits = was_held && self->begin_release(*held, &seen);
     if (held->where() == phase::ending) {
         const leaves_rest_to_core rest{*self, *held};
         parked place;
-        std::uint32_t seen = 0;
-        while (was_held && self->await_answer(*held, seen))
+        for (; waits; waits = self->await_answer(*held, seen))
             co_await self->park(*held, place, seen);
     }
     if (report == on_failure::raise)
@@ -36,11 +35,10 @@ asio::awaitable<void> core::release(std::shared_ptr<core> self, record_ptr held,
 
 asio::awaitable<void> core::release_uncancelled(std::shared_ptr<core> self, record_ptr held)
 {
-    self->begin_release(*held);
     parked place;
     place.deaf = true;
     std::uint32_t seen = 0;
-    while (self->await_answer(*held, seen))
+    for (bool waits = self->begin_release(*held, &seen); waits; waits = self->await_answer(*held, seen))
         co_await self->park(*held, place, seen);
 }
 
@@ -49,9 +47,11 @@ asio::awaitable<void> core::release_uncancelled(std::shared_ptr<core> self, reco
 bool core::release_at_once(const record_ptr& held)
 {
     record& subject = *held;
+    if (!can_.immediate)
+        return false;
     {
         const std::lock_guard guard(mutex_);
-        if (!can_.immediate || subject.where() != phase::held || subject.under_way != operation::none ||
+        if (subject.where() != phase::held || subject.under_way != operation::none ||
             subject.tainted() || !subject.waiters.empty() || subject.due != time_point::max() || options_.observer ||
             (may_be_queued(subject.key_hash()) && find_queue(subject)) ||
             closed_to_new_.load(std::memory_order_relaxed))
@@ -79,20 +79,30 @@ bool core::release_at_once(const record_ptr& held)
     return false;
 }
 
-void core::begin_release(record& held)
+bool core::begin_release(record& held, std::uint32_t* seen)
 {
+    bool waits = false;
     work todo;
     {
         const std::lock_guard guard(mutex_);
         if (held.where() == phase::held)
             begin_end(held, lost_reason::released, todo);
+        waits = seen && !can_.immediate && is_unanswered(held, *seen);
     }
     todo.run(*this);
+    return seen && can_.immediate ? await_answer(held, *seen) : waits;
 }
 
 bool core::await_answer(record& ending, std::uint32_t& seen)
 {
+    if (ending.where() == phase::ended)
+        return false;
     const std::lock_guard guard(mutex_);
+    return is_unanswered(ending, seen);
+}
+
+bool core::is_unanswered(record& ending, std::uint32_t& seen)
+{
     if (ending.answered || ending.where() == phase::ended)
         return false;
     seen = ending.version;

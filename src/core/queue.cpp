@@ -22,7 +22,7 @@ key_queue* core::find_queue(const record& wanted)
 {
     if (!may_be_queued(wanted.key_hash()))
         return nullptr;
-    const auto found = queues_.find(std::string_view(wanted.key()));
+    const auto found = queues_.find(queue_name{wanted.key(), wanted.key_hash()});
     return found == queues_.end() ? nullptr : found->second.get();
 }
 
@@ -49,7 +49,7 @@ void core::enqueue(record& wanted, bool as_head, work& todo)
         made->key = wanted.key();
         made->hash = wanted.key_hash();
         queue = made.get();
-        queues_.emplace(std::string_view(queue->key), std::move(made));
+        queues_.emplace(queue_name{queue->key, queue->hash}, std::move(made));
         queued_[queue->hash % queued_.size()].fetch_add(1, std::memory_order_release);
     }
     queue->members.push_back(wanted);
@@ -91,7 +91,7 @@ bool core::leave_queue(record& wanted, work& todo)
     if (was_head)
         --queue->heads;
     if (queue->members.empty()) {
-        const auto found = queues_.find(std::string_view(queue->key));
+        const auto found = queues_.find(queue_name{queue->key, queue->hash});
         queued_[queue->hash % queued_.size()].fetch_sub(1, std::memory_order_release);
         auto done = std::move(found->second);
         queues_.erase(found);
