@@ -111,6 +111,13 @@ lease_clock::duration remaining_of(const reply& milliseconds_left)
                                          : milliseconds(0);
 }
 
+/// Counted from when the core sent it; left open without that.
+lease_clock::time_point deadline_of(const claim& of, const client& owner)
+{
+    const auto sent = of.sent();
+    return sent == lease_clock::time_point{} ? sent : sent + owner.config().operation_timeout;
+}
+
 failure_ptr in_doubt()
 {
     return make_failure(errc::outcome_unknown,
@@ -175,8 +182,7 @@ public:
     create_operation(client& owner, claim_ptr claim, completion<create_outcome> done, step first)
         : owner_(owner), claim_(std::move(claim)), done_(std::move(done)), step_(first)
     {
-        if (claim_->sent() != lease_clock::time_point{})
-            deadline = claim_->sent() + owner.config().operation_timeout;
+        deadline = deadline_of(*claim_, owner);
     }
 
     void write(boost::redis::request& request) override
@@ -393,6 +399,7 @@ public:
     give_back_operation(client& owner, claim_ptr claim, completion<release_outcome> done, promise given)
         : script_operation(owner), claim_(std::move(claim)), done_(std::move(done)), promise_(given)
     {
+        deadline = deadline_of(*claim_, owner);
     }
 
 private:
@@ -411,16 +418,14 @@ private:
             all.release.push(request, form, 2, key, config().probe_key, token_of(*claim_));
     }
 
-    [[nodiscard]] bool is_release(std::string& key, std::string& token) const override
+    [[nodiscard]] joint_script* join(joint_scripts& of) override
     {
         const auto* const state = find_state(*claim_);
         if (claim_->mode() == lock_mode::shared || (state && state->intent && !config().plain()))
-            return false;
-        key = lock_key(config(), claim_->key());
-        token = token_of(*claim_);
-        return true;
+            return nullptr;
+        of.releases.add(form(), lock_key(config(), claim_->key()), token_of(*claim_));
+        return &of.releases;
     }
-    [[nodiscard]] script::form release_form() const noexcept override { return form(); }
 
     void answered(operation_ptr) override
     {
@@ -526,34 +531,45 @@ public:
     }
 
 private:
+    [[nodiscard]] joint_script* join(joint_scripts& of) override
+    {
+        anchored_ = owner_.anchor_due(deadline - config().operation_timeout);
+        if (anchored_)
+            return nullptr;
+        // Both tokens are written into the same place.
+        const auto held = token_of(*held_);
+        of.hand_overs.add(form(), lock_key(config(), next_->key()), held, value_of(config(), *next_),
+            std::to_string(next_->ttl().count()));
+        return &of.hand_overs;
+    }
+
     void push(boost::redis::request& request, script::form form) override
     {
-        const auto& key = lock_key(config(), next_->key());
-        anchored_ = owner_.anchor_due(deadline - config().operation_timeout);
         if (anchored_)
             scripts::get().anchor.push(request, script::form::whole, 1, config().fence_key);
         const auto held = token_of(*held_);
-        scripts::get().hand_over.push(request, form, 3, key, config().fence_key, config().probe_key, held,
+        scripts::get().hand_over.push(request, form, 2, lock_key(config(), next_->key()), config().fence_key, held,
             value_of(config(), *next_), next_->ttl().count());
     }
 
     void answered(operation_ptr) override
     {
-        const reply& answer = replies[anchored_ ? 1 : 0];
-        if (!answer.is(reply::kind::array)) {
+        const reply& whole = replies[anchored_ ? 1 : 0];
+        const reply& answer = whole.is(reply::kind::array) ? whole.at(0) : whole;
+        if (!answer.is(reply::kind::number)) {
             fallback_(*backend_, std::move(held_), std::move(next_), std::move(done_));
             return;
         }
-        const bool ours = answer.at(0).number == 1;
+        const bool ours = answer.number != 0;
         if (auto* const state = find_state(*held_))
             state->granted = false;
-        if (ours && answer.at(1).number >= least_fence) {
+        if (ours && answer.number >= least_fence) {
             if (auto* const state = find_state(*next_)) {
                 state->granted = true;
                 state->source.reset();
                 note_answer(owner_, *next_, sent_on);
             }
-            done_({{}, create_outcome::granted(static_cast<std::uint64_t>(answer.at(1).number))});
+            done_({{}, create_outcome::granted(static_cast<std::uint64_t>(answer.number))});
             return;
         }
         const release_outcome released{ours ? release_status::released : release_status::not_held, nullptr};

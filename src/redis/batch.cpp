@@ -1,9 +1,42 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/batch.hpp"
 
+#include "core/spare_blocks.hpp"
 #include "redis/failures.hpp"
 
+#include <algorithm>
+
 namespace colock::redis::detail {
+
+namespace {
+
+/// Room for the operations that are made for every lock.
+constexpr std::size_t operation_block = 512;
+constinit thread_local colock::detail::spare_blocks spares;
+
+} // namespace
+
+void* operation::operator new(std::size_t size)
+{
+    return size <= operation_block ? spares.allocate(operation_block) : ::operator new(size);
+}
+
+void operation::operator delete(void* memory, std::size_t size) noexcept
+{
+    if (size <= operation_block)
+        spares.deallocate(memory);
+    else
+        ::operator delete(memory);
+}
+
+void joint_script::clear() noexcept
+{
+    count = 0;
+    used = 0;
+    form = script::form::digest;
+    answer.clear();
+    read = false;
+}
 
 void batch::add(operation_ptr added)
 {
@@ -13,9 +46,9 @@ void batch::add(operation_ptr added)
 void batch::complete(std::string_view fence_key, std::string_view probe_key)
 {
     request_.get_config() = once;
-    write_releases(probe_key);
+    join(fence_key, probe_key);
     for (auto& each : slots_) {
-        if (each.release != 0)
+        if (each.joint)
             continue;
         const auto before = request_.get_expected_responses();
         each.owner->write(request_);
@@ -24,44 +57,53 @@ void batch::complete(std::string_view fence_key, std::string_view probe_key)
     }
     if (fences_ > 0)
         request_.push("INCRBY", fence_key, fences_);
-    skip_releases();
+    skip_joint();
 }
 
-void batch::write_releases(std::string_view probe_key)
+void batch::join(std::string_view fence_key, std::string_view probe_key)
 {
-    auto form = script::form::digest;
     for (auto& each : slots_) {
-        if (words_.size() < 2 * (releases_ + 1))
-            words_.resize(2 * (releases_ + 1));
-        if (!each.owner->is_release(words_[2 * releases_], words_[2 * releases_ + 1]))
+        each.joint = each.owner->join(joint_);
+        if (each.joint)
+            each.place = each.joint->count - 1;
+    }
+    // One alone is cheaper by itself.
+    for (auto* each : {&joint_.releases, &joint_.hand_overs}) {
+        if (each->count != 1)
             continue;
-        each.release = ++releases_;
-        if (each.owner->release_form() == script::form::whole)
-            form = script::form::whole;
+        each->clear();
+        std::ranges::find(slots_, each, &slot::joint)->joint = nullptr;
     }
-    if (releases_ < 2) {
-        for (auto& each : slots_)
-            each.release = 0;
-        releases_ = 0;
-        return;
-    }
-    std::vector<std::string_view> arguments;
-    arguments.reserve(2 * releases_ + 3);
-    const auto& script = scripts::get().release_many;
-    const auto keys = std::to_string(releases_ + 1);
-    arguments.push_back(form == script::form::digest ? std::string_view(script.digest()) : script.text());
-    arguments.push_back(keys);
-    for (std::size_t i = 0; i < releases_; ++i)
-        arguments.emplace_back(words_[2 * i]);
-    arguments.push_back(probe_key);
-    for (std::size_t i = 0; i < releases_; ++i)
-        arguments.emplace_back(words_[2 * i + 1]);
-    request_.push_range(form == script::form::digest ? "EVALSHA" : "EVAL", arguments);
+    push(joint_.releases, scripts::get().release_many, {probe_key});
+    push(joint_.hand_overs, scripts::get().hand_over, {fence_key});
 }
 
-void batch::skip_releases() noexcept
+void batch::push(const joint_script& joint, const script& which, std::initializer_list<std::string_view> last_keys)
 {
-    while (current_ < slots_.size() && slots_[current_].release != 0)
+    if (joint.count == 0)
+        return;
+    const auto keys = std::to_string(joint.count + last_keys.size());
+    const bool whole = joint.form == script::form::whole;
+    words_ = {whole ? which.text() : std::string_view(which.digest()), keys};
+    words_.insert(words_.end(), joint.keys.begin(), joint.keys.begin() + static_cast<std::ptrdiff_t>(joint.count));
+    words_.insert(words_.end(), last_keys);
+    words_.insert(
+        words_.end(), joint.arguments.begin(), joint.arguments.begin() + static_cast<std::ptrdiff_t>(joint.used));
+    request_.push_range(whole ? "EVAL" : "EVALSHA", words_);
+}
+
+joint_script* batch::reading() noexcept
+{
+    for (auto* each : {&joint_.releases, &joint_.hand_overs}) {
+        if (each->count > 0 && !each->read)
+            return each;
+    }
+    return nullptr;
+}
+
+void batch::skip_joint() noexcept
+{
+    while (current_ < slots_.size() && slots_[current_].joint)
         ++current_;
 }
 
@@ -73,8 +115,8 @@ void batch::set_link(std::uint64_t link) noexcept
 
 void batch::on_node(const boost::redis::resp3::node_view& node)
 {
-    if (releases_ > 0 && !released_read_) {
-        released_.add(node);
+    if (auto* const joint = reading()) {
+        joint->answer.add(node);
     } else if (current_ == slots_.size()) {
         if (!fence_read_)
             fence_.add(node);
@@ -90,14 +132,14 @@ void batch::on_node(const boost::redis::resp3::node_view& node)
 
 void batch::on_reply() noexcept
 {
-    if (releases_ > 0 && !released_read_) {
-        released_read_ = true;
+    if (auto* const joint = reading()) {
+        joint->read = true;
     } else if (current_ == slots_.size()) {
         fence_read_ = true;
     } else if (++complete_ == slots_[current_].expected) {
         ++current_;
         complete_ = 0;
-        skip_releases();
+        skip_joint();
     }
 }
 
@@ -111,8 +153,8 @@ void batch::postpone(lease_clock::duration by) noexcept
 
 bool batch::is_answered(std::size_t index) const noexcept
 {
-    if (slots_[index].release != 0)
-        return released_read_;
+    if (const auto* const joint = slots_[index].joint)
+        return joint->read;
     return index < current_ && (slots_[index].fence == 0 || fence_read_);
 }
 
@@ -149,8 +191,8 @@ void batch::finish(const failure_ptr& why)
         if (!owner)
             continue;
         auto& ended = *owner;
-        if (const auto which = slots_[i].release; which != 0 && released_read_)
-            ended.replies.push_back(released_.is(reply::kind::array) ? released_.at(which - 1) : released_);
+        if (const auto* const joint = slots_[i].joint; joint && joint->read)
+            ended.replies.push_back(joint->of(slots_[i].place));
         if (const auto which = slots_[i].fence; which != 0 && fence_read_) {
             ended.fence.what = fence_.what;
             ended.fence.number = fence_.number - (fences_ - which);
@@ -170,9 +212,8 @@ void batch::clear()
     slots_.clear();
     current_ = 0;
     complete_ = 0;
-    releases_ = 0;
-    released_ = {};
-    released_read_ = false;
+    joint_.releases.clear();
+    joint_.hand_overs.clear();
     fences_ = 0;
     fence_ = {};
     fence_read_ = false;

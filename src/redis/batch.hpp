@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,6 +39,49 @@ enum class delivery : unsigned char
     unanswered,
 };
 
+/// A script that does for many locks in one run what each would else ask for by itself, and its answer: one for each,
+/// or one for all if it was refused.
+struct joint_script
+{
+    /// The first `count` keys, and as many times `count` arguments, are in use; the rest is kept for its memory.
+    std::vector<std::string> keys{};
+    std::vector<std::string> arguments{};
+    std::size_t count = 0;
+    std::size_t used = 0;
+    script::form form = script::form::digest;
+    reply answer{};
+    bool read = false;
+
+    template <class... Arguments>
+    void add(script::form wanted, std::string_view key, const Arguments&... each)
+    {
+        put(keys, count++, key);
+        (put(arguments, used++, each), ...);
+        if (wanted == script::form::whole)
+            form = wanted;
+    }
+    [[nodiscard]] const reply& of(std::size_t index) const noexcept
+    {
+        return answer.is(reply::kind::array) ? answer.at(index) : answer;
+    }
+    void clear() noexcept;
+
+private:
+    static void put(std::vector<std::string>& to, std::size_t at, std::string_view text)
+    {
+        if (at == to.size())
+            to.emplace_back(text);
+        else
+            to[at] = text;
+    }
+};
+
+struct joint_scripts
+{
+    joint_script releases{};
+    joint_script hand_overs{};
+};
+
 class operation;
 using operation_ptr = std::unique_ptr<operation>;
 
@@ -49,6 +93,8 @@ public:
     operation(const operation&) = delete;
     operation& operator=(const operation&) = delete;
     virtual ~operation() = default;
+    static void* operator new(std::size_t size);
+    static void operator delete(void* memory, std::size_t size) noexcept;
 
     /// Pushes at least one command that has a reply, when it is sent. Called again if it has to be queued anew.
     virtual void write(boost::redis::request& request) = 0;
@@ -56,16 +102,13 @@ public:
     virtual void end(operation_ptr self, delivery how, failure_ptr why) = 0;
     /// It needs a fence, which the batch gets for all of its operations at once.
     [[nodiscard]] virtual bool wants_fence() const noexcept { return false; }
-    /// It is no more than a release of `key` by `token`, so that it may be carried out with others: then it is not
-    /// written, and `replies` gets the answer to its part.
-    [[nodiscard]] virtual bool is_release(std::string& key, std::string& token) const
+    /// Adds its part to the script that operations of its kind share, and names that script. Then it is not written, and
+    /// `replies` gets the answer to its part. Null if it has to be written by itself.
+    [[nodiscard]] virtual joint_script* join(joint_scripts& of)
     {
-        static_cast<void>(key);
-        static_cast<void>(token);
-        return false;
+        static_cast<void>(of);
+        return nullptr;
     }
-    /// The script of such a release has to be sent as a whole.
-    [[nodiscard]] virtual script::form release_form() const noexcept { return script::form::digest; }
 
     reply_list replies{};
     /// A number of its own, or why there is none.
@@ -83,8 +126,8 @@ class batch
 {
 public:
     void add(operation_ptr added);
-    /// Writes the request; nothing is added any more. Releases come first, because what is behind them may wait for
-    /// them, and the fences last, after everything that they are for.
+    /// Writes the request; nothing is added any more. What gives locks back comes first, because what is behind it may
+    /// wait for that, and the fences last, after everything that they are for.
     void complete(std::string_view fence_key, std::string_view probe_key);
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
     [[nodiscard]] bool empty() const noexcept { return slots_.empty(); }
@@ -116,23 +159,24 @@ private:
         std::size_t expected = 0;
         /// Which of the fences is its own; 0: none.
         std::int64_t fence = 0;
-        /// Which of the releases it is; 0: none.
-        std::size_t release = 0;
+        /// The script that it shares, and its place there.
+        joint_script* joint = nullptr;
+        std::size_t place = 0;
     };
     [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
-    void write_releases(std::string_view probe_key);
-    void skip_releases() noexcept;
+    void join(std::string_view fence_key, std::string_view probe_key);
+    void push(const joint_script& joint, const script& which, std::initializer_list<std::string_view> last_keys);
+    /// The joint script whose reply is read now.
+    [[nodiscard]] joint_script* reading() noexcept;
+    void skip_joint() noexcept;
 
     boost::redis::request request_;
     std::vector<slot> slots_;
     /// Whose reply is read, and how many of its replies are complete.
     std::size_t current_ = 0;
     std::size_t complete_ = 0;
-    std::size_t releases_ = 0;
-    reply released_;
-    bool released_read_ = false;
-    /// Keys and tokens of the releases; kept for their memory.
-    std::vector<std::string> words_;
+    joint_scripts joint_;
+    std::vector<std::string_view> words_;
     std::int64_t fences_ = 0;
     /// The last of them.
     reply fence_;

@@ -11,6 +11,14 @@ const reply& reply::at(std::size_t index) const noexcept
     return index < items.size() ? items[index] : none;
 }
 
+void reply::clear() noexcept
+{
+    what = kind::none;
+    number = 0;
+    text.clear();
+    items.clear();
+}
+
 void reply::add(const boost::redis::resp3::node_view& node)
 {
     using boost::redis::resp3::type;

@@ -36,6 +36,8 @@ struct reply
     /// The item, or an empty reply.
     [[nodiscard]] const reply& at(std::size_t index) const noexcept;
 
+    /// Empty again, with its memory kept.
+    void clear() noexcept;
     /// Takes up the next node of the reply whose root this is.
     void add(const boost::redis::resp3::node_view& node);
 };

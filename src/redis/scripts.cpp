@@ -149,17 +149,24 @@ end
 return {1, fence}
 )lua";
 
-// lock fence probe; held-token next-token+owner ttl -> {1, fence} or {0}
+// lock... fence; held-token next-token+owner ttl for each -> its fence or 0, for each
+// Whoever finds his lock gone has used up a number, which harms nobody.
 constexpr std::string_view hand_over = R"lua(
-local value = redis.pcall('GET', KEYS[1])
-if type(value) ~= 'string' or string.sub(value, 1, 32) ~= ARGV[1] then
-    redis.call('DEL', KEYS[3])
-    return {0}
+local count = #KEYS - 1
+local fence = redis.call('INCRBY', KEYS[count + 1], count) - count
+local answers = {}
+for i = 1, count do
+    local at = 3 * i
+    local value = redis.pcall('GET', KEYS[i])
+    if type(value) ~= 'string' or string.sub(value, 1, 32) ~= ARGV[at - 2] then
+        answers[i] = 0
+    else
+        if ARGV[at] ~= '0' then redis.call('SET', KEYS[i], ARGV[at - 1], 'PX', ARGV[at])
+        else redis.call('SET', KEYS[i], ARGV[at - 1]) end
+        answers[i] = fence + i
+    end
 end
-local fence = redis.call('INCR', KEYS[2])
-if tonumber(ARGV[3]) > 0 then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
-else redis.call('SET', KEYS[1], ARGV[2]) end
-return {1, fence}
+return answers
 )lua";
 
 // lock probe; token -> 1 or 0
