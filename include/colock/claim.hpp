@@ -110,8 +110,8 @@ public:
     [[nodiscard]] bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
 
     /// When the core started the operation that is under way; an expiry that an adapter counts from here can only be
-    /// later than the one that the holder counts on. On a backend that answers at once, a release may still carry the time
-    /// of an earlier operation.
+    /// later than the one that the holder counts on. On a backend that answers at once, a release may still carry the
+    /// time of an earlier operation.
     [[nodiscard]] lease_clock::time_point sent() const noexcept
     {
         return lease_clock::time_point(lease_clock::duration(sent_.load(std::memory_order_relaxed)));

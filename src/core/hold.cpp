@@ -51,8 +51,8 @@ bool core::release_at_once(const record_ptr& held)
         return false;
     {
         const std::lock_guard guard(mutex_);
-        if (subject.where() != phase::held || subject.under_way != operation::none ||
-            subject.tainted() || !subject.waiters.empty() || subject.due != time_point::max() || options_.observer ||
+        if (subject.where() != phase::held || subject.under_way != operation::none || subject.tainted() ||
+            !subject.waiters.empty() || subject.due != time_point::max() || options_.observer ||
             (may_be_queued(subject.key_hash()) && find_queue(subject)) ||
             closed_to_new_.load(std::memory_order_relaxed))
             return false;
