@@ -102,8 +102,8 @@ public:
     virtual void end(operation_ptr self, delivery how, failure_ptr why) = 0;
     /// It needs a fence, which the batch gets for all of its operations at once.
     [[nodiscard]] virtual bool wants_fence() const noexcept { return false; }
-    /// Adds its part to the script that operations of its kind share, and names that script. Then it is not written, and
-    /// `replies` gets the answer to its part. Null if it has to be written by itself.
+    /// Adds its part to the script that operations of its kind share, and names that script. Then it is not written,
+    /// and `replies` gets the answer to its part. Null if it has to be written by itself.
     [[nodiscard]] virtual joint_script* join(joint_scripts& of)
     {
         static_cast<void>(of);
