@@ -19,18 +19,18 @@ constexpr std::size_t largest_part = 128;
 
 /// How many of the operations under way travel together. Each part costs both sides a wake-up and some system calls,
 /// which shows in CPU time; too few parts leave both sides waiting for each other, which shows in the rate. Measured
-/// (docs/benchmarks.md): of a small load many parts make the most, and of a larger one parts that make up for their
-/// cost.
+/// (docs/benchmarks.md): a small load goes fastest in many parts, and the larger it is, the less they gain.
 constexpr std::size_t part_of(std::size_t load)
 {
-    constexpr std::size_t too_few = 6;
-    constexpr std::size_t few = 32;
     constexpr std::size_t worthwhile = 32;
-    if (load < too_few)
-        return too_few;
-    if (load <= few)
-        return (load + most_in_flight - 1) / most_in_flight;
-    return std::clamp(load / 4, std::min(load / 2, worthwhile), largest_part);
+    const auto split = [load](std::size_t parts) { return (load + parts - 1) / parts; };
+    if (load < 6)
+        return 2;
+    if (load <= 24)
+        return split(8);
+    if (load <= 56)
+        return split(4);
+    return std::clamp(split(4), std::min(split(2), worthwhile), largest_part);
 }
 
 constexpr std::size_t most_spare = most_in_flight;
@@ -82,7 +82,8 @@ void client::submit(operation_ptr added)
         if (!runtime_)
             return;
         first = queue_.empty();
-        if (first || queue_.back()->size() >= std::clamp(queued_ / most_in_flight, part_of(load_), largest_part))
+        // A burst is more than the load has been, and goes in parts that grow with it.
+        if (first || queue_.back()->size() >= std::clamp(queued_ / 2, part_of(load_), largest_part))
             queue_.push_back(fresh_batch());
         queue_.back()->add(std::move(added));
         ++queued_;
@@ -104,7 +105,7 @@ client::batch_ptr client::next_batch(std::size_t unqueued)
         return nullptr;
     auto next = std::move(queue_.front());
     queue_.pop_front();
-    load_ = std::max(queued_ + unqueued, load_ - (load_ + 7) / 8);
+    load_ = std::max(queued_ + unqueued, load_ - (load_ + 63) / 64);
     queued_ -= next->size();
     return next;
 }

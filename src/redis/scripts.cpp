@@ -154,11 +154,11 @@ return {1, fence}
 constexpr std::string_view hand_over = R"lua(
 local count = #KEYS - 1
 local fence = redis.call('INCRBY', KEYS[count + 1], count) - count
+local values = redis.call('MGET', unpack(KEYS, 1, count))
 local answers = {}
 for i = 1, count do
     local at = 3 * i
-    local value = redis.pcall('GET', KEYS[i])
-    if type(value) ~= 'string' or string.sub(value, 1, 32) ~= ARGV[at - 2] then
+    if not values[i] or string.sub(values[i], 1, 32) ~= ARGV[at - 2] then
         answers[i] = 0
     else
         if ARGV[at] ~= '0' then redis.call('SET', KEYS[i], ARGV[at - 1], 'PX', ARGV[at])
@@ -184,19 +184,24 @@ return 0
 
 // lock... probe; token... -> as release, for each
 constexpr std::string_view release_many = R"lua(
-local answers, missed = {}, false
+local values = redis.call('MGET', unpack(KEYS, 1, #ARGV))
+local answers, held = {}, {}
 for i = 1, #ARGV do
-    local value = redis.pcall('GET', KEYS[i])
-    if type(value) == 'string' and string.sub(value, 1, 32) == ARGV[i] then
-        redis.call('DEL', KEYS[i])
-        local heard = redis.pcall('PUBLISH', KEYS[i], '')
-        answers[i] = type(heard) == 'number' and heard + 1 or 1
+    if values[i] and string.sub(values[i], 1, 32) == ARGV[i] then
+        held[#held + 1] = KEYS[i]
+        answers[i] = 1
     else
         answers[i] = 0
-        missed = true
     end
 end
-if missed then redis.call('DEL', KEYS[#KEYS]) end
+if #held < #ARGV then held[#held + 1] = KEYS[#KEYS] end
+redis.call('DEL', unpack(held))
+for i = 1, #ARGV do
+    if answers[i] == 1 then
+        local heard = redis.pcall('PUBLISH', KEYS[i], '')
+        if type(heard) == 'number' then answers[i] = heard + 1 end
+    end
+end
 return answers
 )lua";
 

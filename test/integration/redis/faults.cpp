@@ -341,8 +341,8 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "resetkeys", "~{colock}:*", "~{colock}#*", "resetchannels",
         "&{colock}:*", "-@all", "+ping", "+info", "+select", "+client|kill", "+eval", "+evalsha", "+set", "+get",
-        "+del", "+incr", "+incrby", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type", "+time", "+publish",
-        "+subscribe", "+unsubscribe", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem",
+        "+mget", "+del", "+incr", "+incrby", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type", "+time",
+        "+publish", "+subscribe", "+unsubscribe", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem",
         "+zremrangebyscore", "+zscore"});
     client_side some({.url = server.url(), .user = "app", .password = "pw"});
     const auto holder = driver::exclusive("k");
@@ -357,6 +357,23 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     const auto next = driver::exclusive("k");
     BOOST_TEST((some.speak.hand_over(waiter, next).created.status == create_status::granted));
     some.speak.give_back(next);
+    // Together, by the scripts for many.
+    std::vector<plain_claim_ptr> held;
+    std::vector<plain_claim_ptr> after;
+    std::vector<running<hand_over_outcome>> handed_over;
+    std::vector<running<release_outcome>> released;
+    for (const auto* key : {"a", "b", "c", "d"}) {
+        some.speak.grant(held.emplace_back(driver::exclusive(key)));
+        after.push_back(driver::exclusive(key));
+    }
+    for (std::size_t i = 0; i < held.size(); ++i)
+        handed_over.push_back(start(some.io, some.speak.backend().hand_over(sent_now(held[i]), sent_now(after[i]))));
+    for (auto& each : handed_over)
+        BOOST_TEST((each.get(some.io).created.status == create_status::granted));
+    for (const auto& each : after)
+        released.push_back(start(some.io, some.speak.backend().release(sent_now(each))));
+    for (auto& each : released)
+        BOOST_TEST((each.get(some.io).status == release_status::released));
 
     const auto reader = driver::shared("s", 2);
     some.speak.grant(reader);
