@@ -101,7 +101,7 @@ core::step core::grant_at_once(const record_ptr& wanted, time_point now)
     std::optional<create_outcome> outcome;
     backend_->start_create(wanted, completion<create_outcome>::into(outcome));
     if (outcome->status != create_status::granted) {
-        on_created(wanted, std::move(*outcome));
+        on_created(*wanted, std::move(*outcome));
         return step::again;
     }
     const std::lock_guard guard(mutex_);
@@ -355,13 +355,12 @@ void core::on_woken(const record_ptr& waiting, std::uint32_t wait_number)
     todo.run(*this);
 }
 
-void core::on_created(const record_ptr& wanted, create_outcome outcome)
+void core::on_created(record& subject, create_outcome&& outcome)
 {
     const auto pin = can_.immediate ? nullptr : weak_from_this().lock();
     work todo;
     {
         const std::lock_guard guard(mutex_);
-        record& subject = *wanted;
         subject.under_way = operation::none;
         if (subject.where() == phase::ended)
             return;

@@ -123,10 +123,10 @@ public:
     /// Why the result of the body cannot stand; nothing if the lease stood until now, or the body itself ended it.
     [[nodiscard]] std::optional<lost_reason> body_ends(record& held);
 
-    // What the adapter tells, through the record.
-    void on_created(const record_ptr& wanted, create_outcome outcome);
-    void on_given_back(const record_ptr& ending, release_outcome outcome);
-    void on_handed_over(const record_ptr& ending, const record_ptr& next, hand_over_outcome outcome);
+    // What the adapter tells, through the record, which the caller keeps.
+    void on_created(record& wanted, create_outcome&& outcome);
+    void on_given_back(record& ending, release_outcome&& outcome);
+    void on_handed_over(record& ending, record& next, hand_over_outcome&& outcome);
     void on_extended(const record_ptr& held, extend_outcome outcome);
     void on_woken(const record_ptr& waiting, std::uint32_t wait_number);
     void on_risk(const record_ptr& held);

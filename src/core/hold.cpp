@@ -75,7 +75,7 @@ bool core::release_at_once(const record_ptr& held)
         may_stand(subject, subject.ttl());
         enter_ending(subject);
     }
-    on_given_back(held, std::move(*outcome));
+    on_given_back(subject, std::move(*outcome));
     return false;
 }
 

@@ -47,16 +47,16 @@ void record::lease_moved() noexcept
         alive->on_lease_moved(ptr(this));
 }
 
-void record::on_created(create_outcome result)
+void record::on_created(create_outcome&& result)
 {
     if (where() != phase::ended)
-        owner_core->on_created(ptr(this), std::move(result));
+        owner_core->on_created(*this, std::move(result));
 }
 
-void record::on_given_back(release_outcome result)
+void record::on_given_back(release_outcome&& result)
 {
     if (where() != phase::ended)
-        owner_core->on_given_back(ptr(this), std::move(result));
+        owner_core->on_given_back(*this, std::move(result));
 }
 
 void record::on_extended(extend_outcome result)

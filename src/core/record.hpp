@@ -74,8 +74,8 @@ public:
     void at_risk() noexcept override;
     void lost(lost_reason reason) noexcept override;
     void lease_moved() noexcept override;
-    void on_created(create_outcome outcome);
-    void on_given_back(release_outcome outcome);
+    void on_created(create_outcome&& outcome);
+    void on_given_back(release_outcome&& outcome);
     void on_extended(extend_outcome outcome);
 
     [[nodiscard]] phase where() const noexcept { return phase_.load(std::memory_order_acquire); }

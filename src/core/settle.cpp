@@ -47,22 +47,21 @@ void core::give_back(record& ending, work& todo)
     }
 }
 
-void core::on_handed_over(const record_ptr& ending, const record_ptr& next, hand_over_outcome outcome)
+void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outcome)
 {
     const auto pin = can_.immediate ? nullptr : weak_from_this().lock();
     if (outcome.released.status == release_status::failed && outcome.released.error->code == errc::outcome_unknown)
-        ending->taint();
+        ending.taint();
     on_created(next, std::move(outcome.created));
     on_given_back(ending, std::move(outcome.released));
 }
 
-void core::on_given_back(const record_ptr& ending, release_outcome outcome)
+void core::on_given_back(record& subject, release_outcome&& outcome)
 {
     const auto pin = can_.immediate ? nullptr : weak_from_this().lock();
     work todo;
     {
         const std::lock_guard guard(mutex_);
-        record& subject = *ending;
         subject.under_way = operation::none;
         if (outcome.others_wait && !can_.fifo) {
             if (key_queue* queue = find_queue(subject)) {

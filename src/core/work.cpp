@@ -49,7 +49,7 @@ void core::work::run(core& self)
         case action::hand_over:
             backend.start_hand_over(subject, request.next, [subject, next = request.next](hand_over_outcome outcome) {
                 if (subject->where() != phase::ended || next->where() != phase::ended)
-                    subject->owner_core->on_handed_over(subject, next, std::move(outcome));
+                    subject->owner_core->on_handed_over(*subject, *next, std::move(outcome));
             });
             break;
         case action::renew:

@@ -191,8 +191,8 @@ void batch::finish(const failure_ptr& why)
         if (!owner)
             continue;
         auto& ended = *owner;
-        if (const auto* const joint = slots_[i].joint; joint && joint->read)
-            ended.replies.push_back(joint->of(slots_[i].place));
+        if (auto* const joint = slots_[i].joint; joint && joint->read)
+            ended.replies.push_back(joint->take(slots_[i].place));
         if (const auto which = slots_[i].fence; which != 0 && fence_read_) {
             ended.fence.what = fence_.what;
             ended.fence.number = fence_.number - (fences_ - which);

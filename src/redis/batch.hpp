@@ -60,9 +60,10 @@ struct joint_script
         if (wanted == script::form::whole)
             form = wanted;
     }
-    [[nodiscard]] const reply& of(std::size_t index) const noexcept
+    /// The answer for one of them, once.
+    [[nodiscard]] reply take(std::size_t index)
     {
-        return answer.is(reply::kind::array) ? answer.at(index) : answer;
+        return answer.is(reply::kind::array) && index < answer.items.size() ? std::move(answer.items[index]) : answer;
     }
     void clear() noexcept;
 
