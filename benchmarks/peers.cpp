@@ -14,8 +14,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -87,12 +90,15 @@ std::string stored_value(const std::string& url, const race& of)
     return value;
 }
 
-rate run_program(const std::string& command, const race& of)
+/// The options that every program has.
+std::string load_of(const race& of)
 {
-    const auto seconds = std::chrono::duration<double>(of.time).count();
-    const auto line = command + " --host " + of.host + " --port " + of.port + " --ttl " +
-                      std::to_string(of.ttl.count()) + " --keys " + std::to_string(of.keys) + " --concurrency " +
-                      std::to_string(of.in_flight) + " --seconds " + std::to_string(seconds);
+    return " --keys " + std::to_string(of.keys) + " --concurrency " + std::to_string(of.in_flight) + " --seconds " +
+           std::to_string(std::chrono::duration<double>(of.time).count());
+}
+
+rate answer_of(const std::string& line)
+{
     const std::unique_ptr<FILE, int (*)(FILE*)> output(popen(line.c_str(), "r"), pclose);
     std::array<char, 4096> text{};
     if (!output || !std::fgets(text.data(), static_cast<int>(text.size()), output.get()))
@@ -103,6 +109,19 @@ rate run_program(const std::string& command, const race& of)
     if (found.pairs_per_second <= 0.0)
         throw std::runtime_error("not one pair from: " + line);
     return found;
+}
+
+rate run_program(const std::string& command, const race& of)
+{
+    return answer_of(command + " --host " + of.host + " --port " + of.port + " --ttl " +
+                     std::to_string(of.ttl.count()) + load_of(of));
+}
+
+/// In a process of its own, as the others: the driver's resolver makes a thread, and from then on a process is slower.
+rate run_driver_apart(const std::string& url, const race& of)
+{
+    const auto self = std::filesystem::read_symlink("/proc/self/exe").string();
+    return answer_of("'" + self + "' --backend " + url + " --part " + std::string(driver_program) + load_of(of));
 }
 
 /// A line for each program: its name, a tabulator, its command; without a command it is missing.
@@ -270,6 +289,18 @@ void judge_contended(const std::vector<rival>& rivals, report& found)
 
 } // namespace
 
+void run_driver_program(const options& settings)
+{
+    race of = race_of(settings);
+    of.in_flight = settings.concurrency;
+    of.keys = settings.keys;
+    const auto found = run_driver(of, stored_value(settings.backend, of));
+    std::cout << boost::json::object{{"pairs_per_second", found.pairs_per_second},
+                     {"cpu_us_per_pair", found.cpu_us_per_pair}, {"pairs", found.pairs}, {"longest_turn_ms", 0.0}}
+              << std::endl;
+    std::exit(0);
+}
+
 chart run_uncontended_race(const options& settings, report& found)
 {
     race of = race_of(settings);
@@ -281,7 +312,8 @@ chart run_uncontended_race(const options& settings, report& found)
     std::vector<rival> rivals{
         {"colock", rival::kind::ours, ours(colock::lock_mode::exclusive)},
         {"raw", rival::kind::raw, [&](const race& now) { return run_raw(now, value); }},
-        {"driver's loop", rival::kind::driver, [&](const race& now) { return run_driver(now, value); }},
+        {"driver's loop", rival::kind::driver,
+            [&](const race& now) { return run_driver_apart(settings.backend, now); }},
         {"colock, shared", rival::kind::ours_shared, ours(colock::lock_mode::shared)},
     };
     for (rival& each : read_programs(settings.peers, found))

@@ -66,6 +66,8 @@ chart run_remote(const options& settings, report& found)
 #ifdef COLOCK_BENCH_REDIS
     if (settings.part == hand_off_partner)
         run_redis_hand_off_partner(settings);
+    if (settings.part == driver_program)
+        run_driver_program(settings);
     if (const auto at = race_at(settings.backend))
         drawn = run_redis(*at, settings, found);
     else

@@ -423,7 +423,7 @@ private:
         const auto* const state = find_state(*claim_);
         if (claim_->mode() == lock_mode::shared || (state && state->intent && !config().plain()))
             return nullptr;
-        of.releases.add(form(), lock_key(config(), claim_->key()), token_of(*claim_));
+        of.releases.add(form(), config().prefix, claim_->key(), token_of(*claim_));
         return &of.releases;
     }
 
@@ -538,7 +538,7 @@ private:
             return nullptr;
         // Both tokens are written into the same place.
         const auto held = token_of(*held_);
-        of.hand_overs.add(form(), lock_key(config(), next_->key()), held, value_of(config(), *next_),
+        of.hand_overs.add(form(), config().prefix, next_->key(), held, value_of(config(), *next_),
             std::to_string(next_->ttl().count()));
         return &of.hand_overs;
     }

@@ -53,9 +53,9 @@ struct joint_script
     bool read = false;
 
     template <class... Arguments>
-    void add(script::form wanted, std::string_view key, const Arguments&... each)
+    void add(script::form wanted, std::string_view prefix, std::string_view key, const Arguments&... each)
     {
-        put(keys, count++, key);
+        put(keys, count++, prefix, key);
         (put(arguments, used++, each), ...);
         if (wanted == script::form::whole)
             form = wanted;
@@ -68,12 +68,11 @@ struct joint_script
     void clear() noexcept;
 
 private:
-    static void put(std::vector<std::string>& to, std::size_t at, std::string_view text)
+    static void put(std::vector<std::string>& to, std::size_t at, std::string_view text, std::string_view rest = {})
     {
         if (at == to.size())
-            to.emplace_back(text);
-        else
-            to[at] = text;
+            to.emplace_back();
+        (to[at] = text) += rest;
     }
 };
 

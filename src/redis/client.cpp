@@ -33,6 +33,8 @@ constexpr std::size_t part_of(std::size_t load)
     return std::clamp(split(4), std::min(split(2), worthwhile), largest_part);
 }
 
+/// To tell so many takes about as long as a turn of the event loop.
+constexpr std::size_t worth_a_turn = 8;
 constexpr std::size_t most_spare = most_in_flight;
 constexpr lease_clock::duration anchor_interval = 1s;
 /// A channel is kept a little after its last use: the next waiter on the same key is often on its way.
@@ -89,7 +91,7 @@ void client::submit(operation_ptr added)
         ++queued_;
     }
     // Whoever finds the queue filled has been preceded by one who has posted, or whose batch in flight will look again.
-    if (!first)
+    if (!first || flush_due_.load(std::memory_order_relaxed))
         return;
     const auto go_on = [](client& self) { self.flush(); };
     if (one_at_a_time_.exchange(false, std::memory_order_relaxed))
@@ -141,6 +143,7 @@ bool client::settled(std::uint64_t number) const noexcept
 void client::flush()
 {
     auto& run = *runtime_;
+    flush_due_.store(false, std::memory_order_relaxed);
     run.used_since_tick = true;
     if (run.now == runtime::phase::idle && !queue_empty())
         connect();
@@ -211,25 +214,37 @@ void client::tell()
         run.answers.pop_front();
         // A part that is smaller than the load would have it is told with the next one, so that they grow together.
         const bool apart = told->size() >= part_of(load_) && (!run.answers.empty() || !run.in_flight.empty());
+        const bool takes_time = told->size() >= worth_a_turn;
         told->finish(nullptr);
         recycle(std::move(told));
         if (!apart)
             continue;
         // Two parts may have been answered together. What follows the first is sent before the second is told, or
-        // they would stay together, with the server idle while we work and the other way round.
+        // they would stay together, with the server idle while we work and the other way round. The driver writes a
+        // turn of the strand after it was asked to.
         run.telling = true;
-        asio::post(run.strand, [self = shared_from_this()] {
+        asio::post(run.strand, [self = shared_from_this(), takes_time] {
             self->flush();
-            asio::post(self->runtime_->strand, [self] {
-                self->runtime_->telling = false;
-                self->tell();
-            });
+            self->tell_after(takes_time ? 1 : 0);
         });
+        flush_due_.store(true, std::memory_order_relaxed);
     }
     if (!queue_empty())
         flush();
     else if (run.now == runtime::phase::open && run.in_flight.empty() && run.answers.empty() && !run.telling)
         one_at_a_time_.store(true, std::memory_order_relaxed);
+}
+
+void client::tell_after(unsigned turns)
+{
+    asio::post(runtime_->strand, [self = shared_from_this(), turns] {
+        if (turns > 0) {
+            self->tell_after(turns - 1);
+        } else {
+            self->runtime_->telling = false;
+            self->tell();
+        }
+    });
 }
 
 void client::end_unsent(std::vector<operation_ptr> given_up)

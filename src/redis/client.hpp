@@ -7,6 +7,7 @@
 
 #include <colock/adapter.hpp>
 #include <colock/clock.hpp>
+#include <colock/detail/single_thread.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/dispatch.hpp>
@@ -142,6 +143,7 @@ private:
     void send(batch_ptr next);
     void answered(batch_ptr sent, std::uint64_t number, const error_code& code);
     void tell();
+    void tell_after(unsigned turns);
     void fail_queue(const failure_ptr& why);
     void end_unsent(std::vector<operation_ptr> given_up);
 
@@ -183,7 +185,7 @@ private:
     const std::weak_ptr<client_events> events_;
 
     /// Guards the queue, the pool, and whether there is a runtime.
-    mutable std::mutex mutex_;
+    mutable colock::detail::light_mutex mutex_;
     std::deque<batch_ptr> queue_;
     std::size_t queued_ = 0;
     /// How many operations were under way at a time of late. Written on the strand only.
@@ -194,10 +196,12 @@ private:
     std::atomic<bool> retired_{false};
     /// The last answer found nothing else to do: the next operation need not wait for others to travel with.
     std::atomic<bool> one_at_a_time_{false};
+    /// A flush has been posted that will find whatever is queued before it begins.
+    std::atomic<bool> flush_due_{false};
     std::atomic<lease_clock::rep> anchored_{0};
 
     /// Guards the channels. Not held together with mutex_, nor while a completion is called.
-    mutable std::mutex wait_mutex_;
+    mutable colock::detail::light_mutex wait_mutex_;
     std::unordered_map<std::string, std::shared_ptr<channel>> channels_;
     /// Messages cannot be had: waiters poll.
     bool polls_ = false;

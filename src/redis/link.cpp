@@ -109,8 +109,8 @@ link::link(const asio::any_io_executor& strand, const settings& config, endpoint
       watch_interval_(std::chrono::steady_clock::duration(config.health_interval) / 2),
       greeting_limit_(
           std::max(silence_limit, static_cast<unsigned>(config.connect_timeout * 2 / config.health_interval))),
-      watcher_(strand),
-      connection_(strand, std::move(context), boost::redis::logger(boost::redis::logger::level::disabled))
+      watcher_(strand), connection_(link_executor(strand), std::move(context),
+                            boost::redis::logger(boost::redis::logger::level::disabled))
 {
     connection_.set_receive_response(sink_);
     ping_.get_config() = once;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "redis/reply.hpp"
+#include "redis/resolver.hpp"
 #include "redis/settings.hpp"
 
 #include <colock/error.hpp>
@@ -94,7 +95,7 @@ private:
     bool ended_ = false;
     boost::redis::request ping_;
     message_sink sink_;
-    boost::redis::connection connection_;
+    boost::redis::basic_connection<link_executor> connection_;
 };
 
 } // namespace colock::redis::detail

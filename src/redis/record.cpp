@@ -7,8 +7,26 @@
 namespace colock::redis::detail {
 
 namespace {
+
 constexpr std::size_t created_digits = 11;
+
+/// Nearly all locks of a process have the same owner.
+const std::string& written(const std::shared_ptr<const owner_data>& owner)
+{
+    thread_local std::shared_ptr<const owner_data> last;
+    thread_local std::string text;
+    if (last != owner) {
+        last = nullptr;
+        text = owner->owner;
+        (text += '\0') += owner->host;
+        (text += '\0') += owner->comment;
+        (text += '\0') += owner->group;
+        last = owner;
+    }
+    return text;
 }
+
+} // namespace
 
 std::int64_t wall_clock_ms() noexcept
 {
@@ -23,11 +41,7 @@ void append_value(std::string& to, const claim& of, std::int64_t created)
     of.token().hex_to(to.data() + start);
     for (std::size_t i = to.size(); i > start + 2 * token::size; created >>= 4)
         to[--i] = "0123456789abcdef"[created & 15];
-    const auto& owner = of.owner();
-    (to += owner.owner) += '\0';
-    (to += owner.host) += '\0';
-    (to += owner.comment) += '\0';
-    to += owner.group;
+    to += written(of.shared_owner());
 }
 
 std::optional<record> parse_record(std::string_view text)

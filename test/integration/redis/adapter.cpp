@@ -8,6 +8,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <set>
 
 namespace colock::testing {
@@ -95,6 +97,35 @@ BOOST_AUTO_TEST_CASE(a_repeated_create_finds_its_own_grant_and_gets_a_higher_fen
     BOOST_TEST(second > first);
     f.speak->give_back(claim);
     BOOST_TEST((f.speak->release(claim).status == release_status::not_held));
+}
+
+BOOST_AUTO_TEST_CASE(no_thread_is_started_for_a_numeric_address)
+{
+    const auto threads = [] {
+        return std::distance(
+            std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+    };
+    fixture f;
+    const auto before = threads();
+    const auto claim = driver::exclusive("k");
+    f.speak->grant(claim);
+    BOOST_TEST(threads() == before);
+    f.speak->give_back(claim);
+}
+
+BOOST_AUTO_TEST_CASE(a_name_is_resolved)
+{
+    fixture f;
+    f.speak.emplace(f.io,
+        redis::make_adapter(f.io.get_executor(), {.url = "redis://localhost:" + std::to_string(f.server.port())}));
+    f.speak->grant(driver::exclusive("k"));
+    driver other(
+        f.io, redis::make_adapter(f.io.get_executor(),
+                  {.url = "redis://no-such-host.invalid:6379", .operation_timeout = 2s, .connect_timeout = 200ms}));
+    const auto refused = other.create(driver::exclusive("k"));
+    BOOST_TEST((refused.status == create_status::failed));
+    BOOST_TEST_REQUIRE(refused.error);
+    BOOST_TEST((refused.error->code == errc::unavailable));
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_fence_counter_starts_above_the_clock_again)

@@ -1,0 +1,90 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/append.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/basic_resolver.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/system/error_code.hpp>
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace colock {
+namespace asio = boost::asio;
+}
+
+namespace colock::redis::detail {
+
+/// The executor of a connection. It is that of everything else, under a name of its own: so the driver resolves names
+/// with the resolver below.
+class link_executor : public asio::any_io_executor
+{
+public:
+    using any_io_executor::any_io_executor;
+    explicit link_executor(asio::any_io_executor other) noexcept : any_io_executor(std::move(other)) {}
+};
+
+/// Where a numeric address and port lead; nothing for anything else.
+[[nodiscard]] inline std::optional<asio::ip::tcp::endpoint> numeric_endpoint(
+    std::string_view host, std::string_view service)
+{
+    boost::system::error_code not_numeric;
+    const auto address = asio::ip::make_address(host, not_numeric);
+    std::uint16_t port = 0;
+    const auto [end, error] = std::from_chars(service.data(), service.data() + service.size(), port);
+    if (not_numeric || error != std::errc() || end != service.data() + service.size())
+        return std::nullopt;
+    return asio::ip::tcp::endpoint(address, port);
+}
+
+} // namespace colock::redis::detail
+
+/// Asio's resolver starts a thread for every question, even for one that has its answer in it. From then on, every
+/// mutex and every reference count of a program with one thread costs what they cost a program with many: a tenth of a
+/// lock's CPU time (docs/benchmarks.md). Here only a name needs that thread.
+template <>
+class boost::asio::ip::basic_resolver<boost::asio::ip::tcp, colock::redis::detail::link_executor>
+{
+public:
+    using executor_type = colock::redis::detail::link_executor;
+    using results_type = boost::asio::ip::tcp::resolver::results_type;
+
+    explicit basic_resolver(const executor_type& executor) : executor_(executor) {}
+
+    [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+    void cancel()
+    {
+        if (names_)
+            names_->cancel();
+    }
+
+    template <class CompletionToken>
+    auto async_resolve(std::string_view host, std::string_view service, CompletionToken&& token)
+    {
+        return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, results_type)>(
+            [this](auto handler, const std::string& name, const std::string& port) {
+                const auto known = colock::redis::detail::numeric_endpoint(name, port);
+                if (known) {
+                    boost::asio::post(executor_, boost::asio::append(std::move(handler), boost::system::error_code(),
+                                                     results_type::create(*known, name, port)));
+                    return;
+                }
+                if (!names_)
+                    names_.emplace(executor_);
+                names_->async_resolve(name, port, std::move(handler));
+            },
+            token, std::string(host), std::string(service));
+    }
+
+private:
+    const executor_type executor_;
+    std::optional<boost::asio::ip::basic_resolver<boost::asio::ip::tcp, boost::asio::any_io_executor>> names_;
+};
