@@ -161,6 +161,11 @@ private:
     /// std::call_once would do, but costs a system call each time.
     void make_token() const
     {
+        if (detail::is_single_threaded()) {
+            token_ = colock::token::generate();
+            token_state_.store(token_state::made, std::memory_order_relaxed);
+            return;
+        }
         for (;;) {
             auto found = token_state::none;
             if (token_state_.compare_exchange_strong(found, token_state::making, std::memory_order_acquire))

@@ -23,7 +23,7 @@ struct core::departure
     core* self;
     const record_ptr* wanted;
 
-    departure(core& owner, const record_ptr& subject) : self(&owner), wanted(&subject) { ++self->acquiring_; }
+    departure(core& owner, const record_ptr& subject) : self(&owner), wanted(&subject) { add_to(self->acquiring_, 1U); }
     departure(const departure&) = delete;
     departure& operator=(const departure&) = delete;
     ~departure()
@@ -38,7 +38,7 @@ struct core::departure
 
 void core::stops_acquiring() noexcept
 {
-    if (--acquiring_ > 0 || !closed_to_new_)
+    if (add_to(acquiring_, ~0U) > 0 || !closed_to_new_)
         return;
     work todo;
     {
@@ -365,7 +365,9 @@ void core::on_created(record& subject, create_outcome&& outcome)
         if (subject.where() == phase::ended)
             return;
         ++stats_.attempts;
-        ++subject.attempts_made;
+        // Written under the mutex alone.
+        subject.attempts_made.store(
+            subject.attempts_made.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         const bool unknown = outcome.status == create_status::failed && outcome.error->code == errc::outcome_unknown;
         if (unknown)
             subject.taint();

@@ -202,6 +202,13 @@ private:
     {
         return queued_[hash % queued_.size()].load(std::memory_order_acquire) != 0;
     }
+    void count_queue(std::size_t hash, int more) noexcept
+    {
+        // Written under the mutex alone.
+        auto& count = queued_[hash % queued_.size()];
+        count.store(
+            count.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(more), std::memory_order_release);
+    }
     /// Not under the mutex.
     [[nodiscard]] bool is_queued(const record& wanted);
     [[nodiscard]] key_queue* find_queue(const record& wanted);

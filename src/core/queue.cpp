@@ -50,7 +50,7 @@ void core::enqueue(record& wanted, bool as_head, work& todo)
         made->hash = wanted.key_hash();
         queue = made.get();
         queues_.emplace(queue_name{queue->key, queue->hash}, std::move(made));
-        queued_[queue->hash % queued_.size()].fetch_add(1, std::memory_order_release);
+        count_queue(queue->hash, 1);
     }
     queue->members.push_back(wanted);
     wanted.queue = queue;
@@ -92,7 +92,7 @@ bool core::leave_queue(record& wanted, work& todo)
         --queue->heads;
     if (queue->members.empty()) {
         const auto found = queues_.find(queue_name{queue->key, queue->hash});
-        queued_[queue->hash % queued_.size()].fetch_sub(1, std::memory_order_release);
+        count_queue(queue->hash, -1);
         auto done = std::move(found->second);
         queues_.erase(found);
         if (spare_queues_.size() < most_spare_queues) {

@@ -2,7 +2,7 @@
 #include "redis/record.hpp"
 
 #include <charconv>
-#include <chrono>
+#include <ctime>
 
 namespace colock::redis::detail {
 
@@ -30,8 +30,10 @@ const std::string& written(const std::shared_ptr<const owner_data>& owner)
 
 std::int64_t wall_clock_ms() noexcept
 {
-    using namespace std::chrono;
-    return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+    // To within a tick of the kernel, which is all that people need, and a third of the price.
+    ::timespec now{};
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
 void append_value(std::string& to, const claim& of, std::int64_t created)

@@ -47,6 +47,17 @@ private:
     bool taken_ = false;
 };
 
+/// Adds to a number that others may change at the same time, and returns what it is then.
+template <class Number>
+Number add_to(std::atomic<Number>& to, Number summand) noexcept
+{
+    if (!is_single_threaded())
+        return to.fetch_add(summand) + summand;
+    const Number sum = to.load(std::memory_order_relaxed) + summand;
+    to.store(sum, std::memory_order_relaxed);
+    return sum;
+}
+
 /// A reference count that is atomic as soon as there is more than one thread, as that of std::shared_ptr is.
 class reference_count
 {
