@@ -70,6 +70,7 @@ public:
     void abandon(std::function<void(release_outcome)> done)
     {
         auto act = [self = shared_from_this(), done = std::move(done)] {
+            self->claim_->set_sent(lease_clock::now());
             self->node_->start_abandon(self->claim_, done);
         };
         {

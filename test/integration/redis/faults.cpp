@@ -770,6 +770,27 @@ BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
     run_until(f.io, [&] { return f.servers[2]({"EXISTS", "{colock}:k"}) == "0"; });
 }
 
+BOOST_AUTO_TEST_CASE(a_lock_held_for_longer_than_the_timeout_is_released_over_slow_links)
+{
+    redis_server servers[3];
+    std::vector<std::unique_ptr<proxy>> links;
+    std::vector<std::string> urls;
+    for (auto& server : servers) {
+        links.push_back(std::make_unique<proxy>(server.port()));
+        links.back()->add("delay", "latency", "downstream", R"({"latency":300,"jitter":0})");
+        urls.push_back(links.back()->url());
+    }
+    asio::io_context io;
+    const driver speak(
+        io, redis::make_quorum(io.get_executor(), urls, {.operation_timeout = 2s, .health_interval = 10s}));
+    const auto claim = driver::exclusive("k", 60s);
+    speak.grant(claim);
+    io.restart();
+    io.run_for(2500ms);
+    BOOST_TEST((speak.release(claim).status == release_status::released));
+    run_coro(io, speak.backend().close(2s));
+}
+
 BOOST_AUTO_TEST_CASE(what_one_node_did_not_answer_is_taken_back_later)
 {
     redis_server servers[3];
