@@ -121,7 +121,7 @@ rate run_program(const std::string& command, const race& of)
 rate run_driver_apart(const std::string& url, const race& of)
 {
     const auto self = std::filesystem::read_symlink("/proc/self/exe").string();
-    return answer_of("'" + self + "' --backend " + url + " --part " + std::string(driver_program) + load_of(of));
+    return answer_of("'" + self + "' --backend '" + url + "' --part " + std::string(driver_program) + load_of(of));
 }
 
 /// A line for each program: its name, a tabulator, its command; without a command it is missing.

@@ -56,6 +56,7 @@ asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wante
 asio::awaitable<lock> core::acquire_under(std::shared_ptr<core> self, record_ptr wanted, retry_schedule* shared)
 {
     self->throw_refused(*wanted);
+    self->prepare_token(*wanted);
     const auto now = lease_clock::now();
     wanted->started = now;
     step next = self->grant_at_once(wanted, now);
@@ -208,6 +209,12 @@ void core::throw_refused(const record& wanted) const
     auto context = context_of(wanted);
     context.detail = wanted.refused->detail;
     throw validation_error(wanted.refused->code, std::move(context));
+}
+
+void core::prepare_token(const record& wanted) const
+{
+    if (!can_.immediate)
+        static_cast<void>(wanted.token());
 }
 
 core::step core::wait_or_attempt(
@@ -405,6 +412,7 @@ bool core::arrives_in_time(const record& wanted, time_point now) const noexcept
 asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> self, record_ptr wanted)
 {
     self->throw_refused(*wanted);
+    self->prepare_token(*wanted);
     if (self->closed_to_new_.load())
         self->throw_shutting_down(*wanted);
     const auto now = lease_clock::now();

@@ -186,6 +186,8 @@ private:
     [[nodiscard]] std::unique_ptr<const failure> check(std::string_view key, const acquire_options& options,
         std::chrono::milliseconds ttl, const std::optional<std::chrono::milliseconds>& max_hold) const;
     void throw_refused(const record& wanted) const;
+    /// What may fail is done while there is nothing to take back: a backend that does not answer at once needs a token.
+    void prepare_token(const record& wanted) const;
     void stops_acquiring() noexcept;
     /// The mutex is held. True if it waits at the adapter, which is to be cancelled.
     [[nodiscard]] bool begin_attempt(record& wanted, time_point now, bool counted);

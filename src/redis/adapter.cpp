@@ -557,6 +557,7 @@ private:
         const reply& whole = replies[anchored_ ? 1 : 0];
         const reply& answer = whole.is(reply::kind::array) ? whole.at(0) : whole;
         if (!answer.is(reply::kind::number)) {
+            held_->set_sent(lease_clock::now());
             fallback_(*backend_, std::move(held_), std::move(next_), std::move(done_));
             return;
         }
@@ -870,7 +871,6 @@ public:
 
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override
     {
-        static_cast<void>(next->token());
         const auto* const state = find_state(*next);
         const bool simple = held->mode() == lock_mode::exclusive && next->mode() == lock_mode::exclusive &&
                             held->key() == next->key() && !held->tainted() && !(state && state->intent);

@@ -63,7 +63,9 @@ struct joint_script
     /// The answer for one of them, once.
     [[nodiscard]] reply take(std::size_t index)
     {
-        return answer.is(reply::kind::array) && index < answer.items.size() ? std::move(answer.items[index]) : answer;
+        if (!answer.is(reply::kind::array))
+            return answer;
+        return index < answer.items.size() ? std::move(answer.items[index]) : reply{};
     }
     void clear() noexcept;
 

@@ -224,6 +224,8 @@ struct scene
     std::vector<plain_claim_ptr> own;
     std::vector<plain_claim_ptr> others;
     std::vector<plain_claim_ptr> tainted;
+    /// What travels with the operation.
+    std::vector<running<ending>> together;
     /// Makes good what the operation's preparation broke.
     action repair{};
 };
@@ -285,6 +287,8 @@ void run_cut(redis_server& server, const cut_operation& what, form sent, std::op
         BOOST_TEST((!what.carried_out || what.carried_out(on) == arrived));
     }
     on.between.deliver_replies();
+    for (auto& each : on.together)
+        static_cast<void>(each.get(on.io()));
     if (on.repair)
         on.repair();
     on.settle();
@@ -360,6 +364,8 @@ std::vector<cut_operation> cut_operations()
             return on.begin(walk(on.backend()));
         };
     };
+    /// What is alone does not wait for others to travel with: this is, and what follows it is not.
+    const auto occupied = [](scene& on) { on.together.push_back(on.begin(on.backend().purge(0))); };
     const auto list = [](adapter& backend) { return backend.list({}); };
     const auto purge = [](adapter& backend) { return backend.purge(0); };
     const auto inspect = [](adapter& backend) { return backend.inspect("k"); };
@@ -409,6 +415,30 @@ std::vector<cut_operation> cut_operations()
                 return on.hand_over(holder, next);
             },
             [](scene& on) { return on.server({"GET", lock_name}).starts_with(on.own.back()->token().hex()); }},
+        {"hand over with another", kind::script, "EVALSHA",
+            [occupied](scene& on, const arm& cut) {
+                const auto holder = on.our_grant(driver::exclusive("k", 60s));
+                const auto other = on.our_grant(driver::exclusive("other", 60s));
+                const auto next = on.ours(driver::exclusive("k", 60s));
+                const auto next_other = on.ours(driver::exclusive("other", 60s));
+                cut();
+                occupied(on);
+                auto ours = on.hand_over(holder, next);
+                on.together.push_back(on.hand_over(other, next_other));
+                return ours;
+            },
+            [](scene& on) { return on.server({"GET", lock_name}).starts_with(on.own[2]->token().hex()); }},
+        {"release with another", kind::script, "EVALSHA",
+            [occupied, release](scene& on, const arm& cut) {
+                const auto other = on.our_grant(driver::exclusive("other", 60s));
+                const auto claim = on.our_grant(driver::exclusive("k", 60s));
+                cut();
+                occupied(on);
+                auto ours = release(on, claim);
+                on.together.push_back(release(on, other));
+                return ours;
+            },
+            [](scene& on) { return !on.has(lock_name) && !on.has("{colock}:other"); }},
         {"release", kind::script, "EVALSHA", held(exclusive, release), free},
         {"release shared", kind::script, "EVALSHA", held(shared, release), free},
         {"release shared beside another", kind::script, "EVALSHA",
