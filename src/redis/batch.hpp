@@ -43,7 +43,7 @@ enum class delivery : unsigned char
 /// or one for all if it was refused.
 struct joint_script
 {
-    /// The first `count` keys, and as many times `count` arguments, are in use; the rest is kept for its memory.
+    /// The first `count` keys and the first `used` arguments are in use; the rest is kept for its memory.
     std::vector<std::string> keys{};
     std::vector<std::string> arguments{};
     std::size_t count = 0;

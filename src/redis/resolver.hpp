@@ -47,7 +47,7 @@ public:
 
 } // namespace colock::redis::detail
 
-/// Asio's resolver starts a thread for every question, even for one that has its answer in it. From then on, every
+/// Asio's resolver starts a thread at the first question, even at one that has its answer in it. From then on, every
 /// mutex and every reference count of a program with one thread costs what they cost a program with many: a tenth of a
 /// lock's CPU time (docs/benchmarks.md). Here only a name needs that thread.
 template <>

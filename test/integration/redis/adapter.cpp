@@ -39,6 +39,16 @@ struct fixture
     std::optional<driver> speak;
 };
 
+/// How often the server has carried out a command since CONFIG RESETSTAT.
+int calls_of(fixture& f, const std::string& command)
+{
+    const auto name = "cmdstat_" + command + ":calls=";
+    const auto told = f.raw({"INFO", "commandstats"});
+    const auto at = told.find(name);
+    BOOST_TEST_REQUIRE(at != std::string::npos);
+    return std::stoi(told.substr(at + name.size()));
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(redis_commands)
@@ -160,10 +170,7 @@ BOOST_AUTO_TEST_CASE(acquires_that_travel_together_have_fences_of_their_own)
     BOOST_TEST(fences.size() == crowd - 1);
     BOOST_TEST(*fences.begin() > before);
     BOOST_TEST(*fences.rbegin() <= std::stoull(f.raw({"GET", "{colock}#fence"})));
-    const auto asked = f.raw({"INFO", "commandstats"});
-    const auto calls = asked.find("cmdstat_incrby:calls=");
-    BOOST_TEST_REQUIRE(calls != std::string::npos);
-    BOOST_TEST(std::stoi(asked.substr(calls + 21)) < 10);
+    BOOST_TEST(calls_of(f, "incrby") < 10);
     // Later ones are higher.
     BOOST_TEST(f.speak->grant(driver::exclusive("later")) > *fences.rbegin());
 }
@@ -197,6 +204,15 @@ std::vector<release_outcome> release_together(fixture& f, const std::vector<plai
     return ended;
 }
 
+/// Of these, 3 is gone, 7 is somebody else's, and 11 is no lock at all.
+void lose_some(fixture& f)
+{
+    f.raw({"DEL", "{colock}:k3"});
+    f.raw({"SET", "{colock}:k7", "somebody else"});
+    f.raw({"DEL", "{colock}:k11"});
+    f.raw({"RPUSH", "{colock}:k11", "of another program"});
+}
+
 std::vector<plain_claim_ptr> hold_many(fixture& f)
 {
     std::vector<plain_claim_ptr> held;
@@ -212,10 +228,7 @@ BOOST_AUTO_TEST_CASE(releases_that_travel_together_are_each_told_the_truth)
     fixture f;
     for (const bool flushed : {false, true, false}) {
         const auto held = hold_many(f);
-        f.raw({"DEL", "{colock}:k3"});
-        f.raw({"SET", "{colock}:k7", "somebody else"});
-        f.raw({"DEL", "{colock}:k11"});
-        f.raw({"RPUSH", "{colock}:k11", "of another program"});
+        lose_some(f);
         if (flushed)
             f.raw({"SCRIPT", "FLUSH"});
         f.raw({"CONFIG", "RESETSTAT"});
@@ -225,10 +238,7 @@ BOOST_AUTO_TEST_CASE(releases_that_travel_together_are_each_told_the_truth)
             BOOST_TEST((ended[i].status == (lost ? release_status::not_held : release_status::released)));
             BOOST_TEST(f.raw({"EXISTS", "{colock}:k" + std::to_string(i)}) == (i == 7 || i == 11 ? "1" : "0"));
         }
-        const auto asked = f.raw({"INFO", "commandstats"});
-        const auto calls = asked.find("cmdstat_evalsha:calls=");
-        BOOST_TEST_REQUIRE(calls != std::string::npos);
-        BOOST_TEST(std::stoi(asked.substr(calls + 22)) < 10);
+        BOOST_TEST(calls_of(f, "evalsha") < 10);
         f.raw({"DEL", "{colock}:k7"});
         f.raw({"DEL", "{colock}:k11"});
     }
@@ -239,10 +249,7 @@ BOOST_AUTO_TEST_CASE(hand_overs_that_travel_together_are_each_told_the_truth)
     fixture f;
     for (const bool flushed : {false, true, false}) {
         auto held = hold_many(f);
-        f.raw({"DEL", "{colock}:k3"});
-        f.raw({"SET", "{colock}:k7", "somebody else"});
-        f.raw({"DEL", "{colock}:k11"});
-        f.raw({"RPUSH", "{colock}:k11", "of another program"});
+        lose_some(f);
         if (flushed)
             f.raw({"SCRIPT", "FLUSH"});
         f.raw({"CONFIG", "RESETSTAT"});
@@ -272,10 +279,7 @@ BOOST_AUTO_TEST_CASE(hand_overs_that_travel_together_are_each_told_the_truth)
         }
         BOOST_TEST(fences.size() == held.size() - 2);
         BOOST_TEST(*fences.rbegin() <= std::stoull(f.raw({"GET", "{colock}#fence"})));
-        const auto asked = f.raw({"INFO", "commandstats"});
-        const auto calls = asked.find("cmdstat_evalsha:calls=");
-        BOOST_TEST_REQUIRE(calls != std::string::npos);
-        BOOST_TEST(std::stoi(asked.substr(calls + 22)) < 15);
+        BOOST_TEST(calls_of(f, "evalsha") < 15);
         f.raw({"DEL", "{colock}:k7"});
         f.raw({"DEL", "{colock}:k11"});
         next.erase(next.begin() + 11);
