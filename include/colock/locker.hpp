@@ -57,8 +57,11 @@ public:
     /// policy is ignored.
     [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::string key, acquire_options options = {}) const;
     /// All or none, acquired in one canonical order (sorted, duplicates removed), so that callers cannot deadlock. On a
-    /// busy key everything is given back, that key is waited for while nothing is held, and it starts again, under one
-    /// retry policy for the whole. Every lease is checked again at the end.
+    /// busy key everything is given back, that key is waited for while nothing is held, and it starts again at the
+    /// first, under one retry policy for the whole: a delay after each round, and rounds that begin because a key became
+    /// free are not counted. Groups that run into each other over and over keep apart by random pauses, from one round
+    /// trip up to the policy's delay. Every lease is checked again at the end: if one has ended, the round has failed as
+    /// `unavailable`.
     /// \throws validation_error `invalid_options` for an empty list; see acquire_global().
     [[nodiscard]] asio::awaitable<lock_group> acquire_all(
         std::vector<std::string> keys, acquire_options options = {}) const;

@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/departure.hpp"
 #include "core/work.hpp"
 
 #include <boost/asio/error.hpp>
@@ -17,25 +18,6 @@ constexpr unsigned immediate_grants_in_a_row = 64;
 
 } // namespace
 
-/// Leaves nothing behind when an acquiring frame dies, for whatever reason, before it has handed out its lock.
-struct core::departure
-{
-    core* self;
-    const record_ptr* wanted;
-
-    departure(core& owner, const record_ptr& subject) : self(&owner), wanted(&subject) { add_to(self->acquiring_, 1U); }
-    departure(const departure&) = delete;
-    departure& operator=(const departure&) = delete;
-    ~departure()
-    {
-        if (!self)
-            return;
-        self->depart(*wanted);
-        self->stops_acquiring();
-    }
-    void dismiss() noexcept { std::exchange(self, nullptr)->stops_acquiring(); }
-};
-
 void core::stops_acquiring() noexcept
 {
     if (add_to(acquiring_, ~0U) > 0 || !closed_to_new_)
@@ -50,11 +32,6 @@ void core::stops_acquiring() noexcept
 
 asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wanted)
 {
-    return acquire_under(std::move(self), std::move(wanted), nullptr);
-}
-
-asio::awaitable<lock> core::acquire_under(std::shared_ptr<core> self, record_ptr wanted, retry_schedule* shared)
-{
     self->throw_refused(*wanted);
     self->prepare_token(*wanted);
     const auto now = lease_clock::now();
@@ -63,8 +40,7 @@ asio::awaitable<lock> core::acquire_under(std::shared_ptr<core> self, record_ptr
     if (next == step::granted)
         co_return record::make_lock(std::move(wanted), std::move(self));
     departure leaving(*self, wanted);
-    retry_schedule own(wanted->own_policy ? *wanted->own_policy : self->options_.retry, now);
-    retry_schedule& schedule = shared ? *shared : own;
+    retry_schedule schedule(wanted->own_policy ? *wanted->own_policy : self->options_.retry, now);
     parked place;
     for (std::optional known(now);; known.reset()) {
         std::uint32_t seen = 0;
@@ -80,6 +56,8 @@ asio::awaitable<lock> core::acquire_under(std::shared_ptr<core> self, record_ptr
             seen = waitable::outdated;
             [[fallthrough]];
         case step::park:
+        case step::wait:
+        case step::turn:
             // A cancellation that came between two awaits is only recorded; one that is not thrown by itself has to be
             // looked for.
             if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
@@ -237,6 +215,10 @@ core::step core::wait_or_attempt(
     };
     // It waits for the answer as it would wait for anything else; one that comes at once is looked at without that.
     const auto attempt = [&](bool counted) {
+        if (subject.asks_leave && !std::exchange(subject.has_leave, false)) {
+            unlocked([] {});
+            return step::turn;
+        }
         this->schedule(subject, schedule.deadline());
         const bool waits = begin_attempt(subject, now, counted);
         unlocked([&] { send_attempt(wanted, waits); });
@@ -268,7 +250,7 @@ core::step core::wait_or_attempt(
             return step::again;
         }
         if (!blocked_here)
-            return attempt(schedule.attempts() == 0);
+            return attempt(now >= schedule.next_at());
     }
     if (now >= schedule.deadline())
         unlocked([&] { give_up(subject, schedule); });
@@ -305,7 +287,7 @@ core::step core::wait_or_attempt(
         until = std::min(until, schedule.next_at());
     this->schedule(subject, until);
     subject.fresh_turn = true;
-    subject.open_to_hand_over = true;
+    subject.open_to_hand_over = !subject.asks_leave;
     // After an error only time helps: an event source that is just as broken could end each wait at once.
     const bool listens =
         subject.is_head && subject.attempted && !subject.outcome.error && can_.events && !subject.waiting_on_adapter;
@@ -318,7 +300,7 @@ core::step core::wait_or_attempt(
     todo.run(*this);
     if (listens)
         start_wait_at_adapter(subject, number, until);
-    return step::park;
+    return step::wait;
 }
 
 bool core::begin_attempt(record& wanted, time_point now, bool counted)

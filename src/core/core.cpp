@@ -6,6 +6,10 @@
 
 #include <colock/observer.hpp>
 
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/this_coro.hpp>
+
 #include <unistd.h>
 
 #include <climits>
@@ -149,6 +153,7 @@ void core::orphan()
     {
         const std::lock_guard guard(mutex_);
         closed_to_new_ = true;
+        pausing_.notify(todo.wakes);
         for (auto& [key, queue] : queues_) {
             for (record& member : queue->members)
                 member.notify(todo.wakes);
@@ -210,6 +215,27 @@ struct core::unscheduled
     }
 };
 
+asio::awaitable<void> core::pause(std::shared_ptr<core> self, const record& wanted, time_point until)
+{
+    const unscheduled at_end{*self, self->pausing_};
+    parked place;
+    for (;;) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex_);
+            if (self->closed_to_new_ || lease_clock::now() >= until)
+                break;
+            self->schedule(self->pausing_, std::min(self->pausing_.due, until));
+            seen = self->pausing_.version;
+        }
+        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
+            throw boost::system::system_error(asio::error::operation_aborted);
+        co_await self->park(self->pausing_, place, seen);
+    }
+    if (self->closed_to_new_)
+        self->throw_shutting_down(wanted);
+}
+
 asio::awaitable<shutdown_report> core::shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline)
 {
     const auto until = saturating_add(lease_clock::now(), deadline);
@@ -238,6 +264,7 @@ void core::begin_shutdown()
     {
         const std::lock_guard guard(mutex_);
         closed_to_new_ = true;
+        pausing_.notify(todo.wakes);
         for (auto& [key, queue] : queues_) {
             for (record& member : queue->members)
                 member.notify(todo.wakes);

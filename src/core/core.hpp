@@ -165,7 +165,12 @@ private:
         granted,
         again,
         yield,
+        /// Until an attempt is answered.
         park,
+        /// Until the lock may be free.
+        wait,
+        /// It would be attempted now, but has no leave.
+        turn,
     };
 
     // parking.cpp
@@ -196,8 +201,10 @@ private:
     [[nodiscard]] step grant_at_once(const record_ptr& wanted, time_point now);
     [[nodiscard]] bool arrives_in_time(const record& wanted, time_point now) const noexcept;
     void take_back_late_grant(const record_ptr& wanted, time_point now);
-    [[nodiscard]] static asio::awaitable<lock> acquire_under(
-        std::shared_ptr<core> self, record_ptr wanted, retry_schedule* shared);
+
+    // group.cpp
+    struct candidate;
+    class gathering;
 
     // queue.cpp; the mutex is held.
     [[nodiscard]] bool may_be_queued(std::size_t hash) const noexcept
@@ -220,6 +227,8 @@ private:
     void promote(key_queue& queue, work& todo);
     void wake_heads(const record& ended, work& todo);
     [[nodiscard]] record_ptr next_for_hand_over(record& held);
+    /// `fresh` stands where `waiting` stood.
+    void change_places(record& waiting, record& fresh);
 
     // lease.cpp; the mutex is held.
     void hold(record& wanted, std::uint64_t fence);
@@ -275,6 +284,9 @@ private:
     [[nodiscard]] static asio::awaitable<list_outcome> query(
         std::shared_ptr<core> self, std::string key, std::function<void(adapter&, completion<list_outcome>)> start);
     struct unscheduled;
+    /// Ends early, with an exception, if the locker does.
+    [[nodiscard]] static asio::awaitable<void> pause(
+        std::shared_ptr<core> self, const record& wanted, time_point until);
     void begin_shutdown();
     [[nodiscard]] shutdown_report end_shutdown();
     void break_local(const std::string& key);
@@ -305,6 +317,8 @@ private:
     /// Keeps the core while something is being given back that no handle owns any more.
     std::shared_ptr<core> self_;
     notice drained_;
+    /// Those that neither hold anything nor stand in a queue.
+    notice pausing_;
     heap timers_;
     std::optional<lease_timer> timer_;
     time_point armed_for_ = time_point::max();

@@ -1,10 +1,217 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/validation.hpp"
+#include "core/collisions.hpp"
+#include "core/departure.hpp"
 #include "core/work.hpp"
 
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 namespace colock::detail {
+
+/// One key of a group, from the first attempt until it is granted or given up.
+struct core::candidate
+{
+    record_ptr wanted;
+    departure leaving;
+
+    candidate(core& owner, record_ptr subject) : wanted(std::move(subject)), leaving(owner, wanted) {}
+};
+
+/// Takes several locks, all or none: in rounds, each of which tries the keys in their canonical order. A round that
+/// finds a key busy gives all back; the next one begins when that key's turn has come. Nobody waits while it holds
+/// anything, and who holds the highest key goes on: some group always gets all of its own.
+///
+/// Meanwhile it stands in the busy key's local queue like any other, so that a stream of others cannot shut it out. It
+/// does not take what its turn offers before it has come to that key in order.
+class core::gathering
+{
+public:
+    gathering(std::shared_ptr<core> owner, std::vector<std::string> keys, const acquire_options& options)
+        : core_(std::move(owner)), keys_(std::move(keys)), options_(options),
+          policy_(options.retry.value_or(core_->options_.retry)), schedule_(policy_, lease_clock::now())
+    {
+        group_.core_ = core_;
+        group_.id_ = token::generate().hex();
+        for (const auto& key : keys_)
+            core_->throw_refused(*prepare(key));
+    }
+
+    [[nodiscard]] asio::awaitable<lock_group> run();
+
+private:
+    using candidate_ptr = std::unique_ptr<candidate>;
+
+    [[nodiscard]] record_ptr prepare(const std::string& key) const;
+    [[nodiscard]] candidate_ptr make_candidate(const std::string& key) const;
+    /// Ends with the key that is busy, or with none.
+    [[nodiscard]] asio::awaitable<candidate_ptr> round(candidate_ptr waited);
+    [[nodiscard]] asio::awaitable<bool> attempt(candidate& one);
+    [[nodiscard]] asio::awaitable<step> proceed(candidate& one, step until);
+    /// Ends with the candidate that the next round may attempt, if there is one.
+    [[nodiscard]] asio::awaitable<candidate_ptr> await_turn(candidate_ptr busy);
+    void note_failure(const candidate& busy);
+    [[nodiscard]] asio::awaitable<void> start_again_after_loss();
+
+    const std::shared_ptr<core> core_;
+    const std::vector<std::string> keys_;
+    const acquire_options options_;
+    const retry_policy policy_;
+    retry_schedule schedule_;
+    lock_group group_;
+    collisions collisions_;
+    time_point round_began_{};
+    std::uint32_t rounds_ = 0;
+    /// Of the last round, if it was not a busy key that ended it.
+    failure_ptr last_error_;
+};
+
+core::record_ptr core::gathering::prepare(const std::string& key) const
+{
+    auto wanted = core::prepare(core_, std::string(key), acquire_options(options_), renewal::manual, true, group_.id_);
+    wanted->asks_leave = key != keys_.front();
+    wanted->started = schedule_.start();
+    return wanted;
+}
+
+/// It takes over what the group has seen: an acquire that ends tells how the last round ended.
+core::gathering::candidate_ptr core::gathering::make_candidate(const std::string& key) const
+{
+    auto wanted = prepare(key);
+    core_->prepare_token(*wanted);
+    wanted->attempts_made = rounds_;
+    wanted->outcome.error = last_error_;
+    return std::make_unique<candidate>(*core_, std::move(wanted));
+}
+
+asio::awaitable<lock_group> core::gathering::run()
+{
+    candidate_ptr busy;
+    for (;;) {
+        std::exception_ptr failure;
+        try {
+            busy = co_await round(std::move(busy));
+        } catch (const error&) {
+            failure = std::current_exception();
+        }
+        if (!failure && !busy && group_.held())
+            co_return std::move(group_);
+        if (busy)
+            note_failure(*busy);
+        const bool lost = !failure && !busy;
+        co_await release_each(std::move(group_.locks_));
+        group_.locks_.clear();
+        if (failure)
+            std::rethrow_exception(failure);
+        if (lost)
+            co_await start_again_after_loss();
+        else
+            busy = co_await await_turn(std::move(busy));
+    }
+}
+
+asio::awaitable<core::gathering::candidate_ptr> core::gathering::round(candidate_ptr waited)
+{
+    round_began_ = lease_clock::now();
+    for (const auto& key : keys_) {
+        auto one = waited && waited->wanted->key() == key ? std::move(waited) : make_candidate(key);
+        if (!co_await attempt(*one))
+            co_return one;
+        one->leaving.dismiss();
+        group_.locks_.push_back(record::make_lock(std::move(one->wanted), std::shared_ptr(core_)));
+    }
+    co_return nullptr;
+}
+
+/// True if it is granted. Else it waits for its turn.
+asio::awaitable<bool> core::gathering::attempt(candidate& one)
+{
+    record& wanted = *one.wanted;
+    if (!wanted.attempted) {
+        const auto now = lease_clock::now();
+        wanted.counted = now >= schedule_.next_at();
+        if (const step at_once = core_->grant_at_once(one.wanted, now); at_once != step::again) {
+            if (at_once == step::yield)
+                co_await asio::post(asio::deferred);
+            co_return true;
+        }
+    }
+    wanted.has_leave = true;
+    const step reached = co_await proceed(one, step::wait);
+    wanted.has_leave = false;
+    co_return reached == step::granted;
+}
+
+asio::awaitable<core::step> core::gathering::proceed(candidate& one, step until)
+{
+    parked place;
+    for (;;) {
+        std::uint32_t seen = 0;
+        const step next = core_->next_step(one.wanted, schedule_, std::nullopt, seen);
+        if (next == step::granted || next == step::turn || next == until)
+            co_return next;
+        if (next == step::again)
+            continue;
+        if (next == step::yield)
+            seen = waitable::outdated;
+        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
+            throw boost::system::system_error(asio::error::operation_aborted);
+        co_await core_->park(*one.wanted, place, seen);
+    }
+}
+
+void core::gathering::note_failure(const candidate& busy)
+{
+    ++rounds_;
+    last_error_ = busy.wanted->outcome.error;
+    // What is waited for at the first key, nothing was held for.
+    if (!last_error_ && !group_.locks_.empty())
+        collisions_.lost(round_began_, lease_clock::now(), group_.locks_.size() + 1, schedule_.delay());
+}
+
+asio::awaitable<core::gathering::candidate_ptr> core::gathering::await_turn(candidate_ptr busy)
+{
+    // The first key may be taken as soon as it is free.
+    if (co_await proceed(*busy, step::turn) == step::granted)
+        co_return busy;
+    if (const auto until = std::min(collisions_.resume_at(), schedule_.deadline()); lease_clock::now() < until) {
+        const auto wanted = busy->wanted;
+        busy.reset();
+        co_await pause(core_, *wanted, until);
+        co_return nullptr;
+    }
+    if (!core_->can_.fifo)
+        co_return busy;
+    // A backend that keeps a queue has granted it to this claim by now: it is given back, until its turn in the order.
+    auto fresh = make_candidate(busy->wanted->key());
+    {
+        const std::lock_guard guard(core_->mutex_);
+        if (!busy->wanted->event)
+            co_return busy;
+        core_->change_places(*busy->wanted, *fresh->wanted);
+    }
+    co_return fresh;
+}
+
+/// As a grant that arrives too late.
+asio::awaitable<void> core::gathering::start_again_after_loss()
+{
+    ++rounds_;
+    last_error_ =
+        make_failure(errc::unavailable, "a lease ended before the last of several locks was granted; use a longer ttl");
+    const auto failed = prepare(keys_.front());
+    failed->attempts_made = rounds_;
+    failed->outcome.error = last_error_;
+    core_->count_failure(*failed, schedule_, lease_clock::now());
+    co_await pause(core_, *failed, std::min(schedule_.next_at(), schedule_.deadline()));
+    if (lease_clock::now() >= schedule_.deadline())
+        core_->give_up(*failed, schedule_);
+}
 
 asio::awaitable<lock_group> core::acquire_all(
     std::shared_ptr<core> self, std::vector<std::string> keys, acquire_options options)
@@ -16,65 +223,8 @@ asio::awaitable<lock_group> core::acquire_all(
     }
     std::sort(keys.begin(), keys.end());
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-
-    lock_group group;
-    group.core_ = self;
-    group.id_ = token::generate().hex();
-    const auto prepare = [&](const std::string& key, bool queues) {
-        auto wanted =
-            core::prepare(self, std::string(key), acquire_options(options), renewal::manual, queues, group.id_);
-        self->throw_refused(*wanted);
-        return wanted;
-    };
-    for (const auto& key : keys)
-        static_cast<void>(prepare(key, false));
-
-    const retry_policy policy = options.retry.value_or(self->options_.retry);
-    retry_schedule schedule(policy, lease_clock::now());
-    std::string busy;
-    std::optional<create_error> failed;
-    for (;;) {
-        group.locks_.clear();
-        if (!busy.empty()) {
-            // Waited for while nothing is held. It is kept then: the others are only tried, so nobody can deadlock.
-            group.locks_.push_back(co_await acquire_under(self, prepare(busy, true), &schedule));
-        }
-        const std::string first = std::exchange(busy, {});
-        for (const auto& key : keys) {
-            if (key == first)
-                continue;
-            std::optional<lock> one;
-            failed.reset();
-            try {
-                one = co_await try_acquire(self, prepare(key, false));
-            } catch (const create_error& error) {
-                if (!may_be_tried_again(error.code()))
-                    throw;
-                failed.emplace(error);
-            }
-            if (!one) {
-                busy = key;
-                break;
-            }
-            group.locks_.push_back(std::move(*one));
-        }
-        if (busy.empty() && group.held())
-            co_return group;
-        // A lease that ended on the way counts as busy too: all is given back, then it is tried again.
-        if (busy.empty())
-            busy = keys.front();
-        co_await release_each(std::move(group.locks_));
-        group.locks_.clear();
-        if (!schedule.failed(lease_clock::now())) {
-            if (failed)
-                throw create_error(*failed);
-            throw retry_error(errc::retry_exhausted, {.key = busy,
-                                                         .backend = self->backend_name(),
-                                                         .attempts = schedule.attempts(),
-                                                         .elapsed = lease_clock::now() - schedule.start(),
-                                                         .detail = "one of several locks stayed busy"});
-        }
-    }
+    gathering all(std::move(self), std::move(keys), options);
+    co_return co_await all.run();
 }
 
 asio::awaitable<std::vector<lock_report>> core::release_each(std::vector<lock> locks)
@@ -98,7 +248,7 @@ asio::awaitable<lock> core::acquire_for_group(
     std::shared_ptr<core> self, std::string group, std::string key, acquire_options options)
 {
     auto wanted = core::prepare(self, std::move(key), std::move(options), renewal::manual, true, group);
-    return acquire_under(std::move(self), std::move(wanted), nullptr);
+    return acquire(std::move(self), std::move(wanted));
 }
 
 } // namespace colock::detail

@@ -110,6 +110,15 @@ bool core::leave_queue(record& wanted, work& todo)
     return true;
 }
 
+void core::change_places(record& waiting, record& fresh)
+{
+    key_queue& queue = *std::exchange(waiting.queue, nullptr);
+    queue.members.insert(queue.members.iterator_to(waiting), fresh);
+    queue.members.erase(queue.members.iterator_to(waiting));
+    fresh.queue = &queue;
+    fresh.is_head = std::exchange(waiting.is_head, false);
+}
+
 /// A local release is known here before any event of the backend can tell, and to a head whose create is still under
 /// way no event may come at all.
 void core::wake_heads(const record& ended, work& todo)

@@ -147,6 +147,11 @@ public:
     bool open_to_hand_over = false;
     bool event = false;
     bool waiting_on_adapter = false;
+    /// One of several that are wanted together: it takes part in its key's queue as any other, but when its turn has
+    /// come, it is for the group to say when it may be attempted; none is handed to it.
+    bool asks_leave = false;
+    /// For one attempt.
+    bool has_leave = false;
 
     // Of the lease.
     bool granted = false;

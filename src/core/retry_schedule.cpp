@@ -5,8 +5,6 @@
 
 namespace colock::detail {
 
-namespace {
-
 lease_clock::duration spread(lease_clock::duration delay, double fraction)
 {
     if (fraction <= 0.0)
@@ -20,8 +18,6 @@ lease_clock::duration spread(lease_clock::duration delay, double fraction)
                ? lease_clock::duration::max()
                : lease_clock::duration(static_cast<lease_clock::rep>(spread));
 }
-
-} // namespace
 
 retry_schedule::retry_schedule(const retry_policy& policy, time_point start) noexcept
     : policy_(&policy), start_(start), next_at_(start),
