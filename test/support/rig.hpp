@@ -30,11 +30,13 @@ enum class behind : unsigned char
     scripted,
     /// Scripted, and the store lives on a context that outlives the locker's.
     elsewhere,
+    /// Scripted, and operations end inside the call that starts them all the same.
+    immediate,
 };
 
 inline std::ostream& operator<<(std::ostream& out, behind kind)
 {
-    constexpr const char* names[] = {"memory", "scripted", "elsewhere"};
+    constexpr const char* names[] = {"memory", "scripted", "elsewhere", "immediate"};
     return out << names[static_cast<unsigned>(kind)];
 }
 
@@ -58,7 +60,8 @@ struct rig
             outside.emplace();
         memory = memory::make_adapter((outside ? *outside : *context).get_executor());
         if (kind != behind::memory)
-            script = std::make_shared<scripted_adapter>(memory, context->get_executor());
+            script = std::make_shared<scripted_adapter>(
+                memory, context->get_executor(), kind == behind::immediate ? timing::immediate : timing::posted);
         locker.emplace(backend(), std::move(options));
     }
 

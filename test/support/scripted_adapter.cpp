@@ -133,8 +133,10 @@ struct scripted_adapter::state : detail::context_member
     void context_shutdown() noexcept override
     {
         std::deque<request> dropped;
+        std::vector<claim_ptr> members;
         const std::lock_guard guard(mutex);
         dropped.swap(held);
+        members.swap(in_session);
     }
 
     mutable std::mutex mutex;
@@ -144,6 +146,8 @@ struct scripted_adapter::state : detail::context_member
     std::deque<request> held;
     bool trust_abandon = false;
     std::optional<colock::capabilities> pretended;
+    std::optional<lease_clock::time_point> session_until;
+    std::vector<claim_ptr> in_session;
 };
 
 scripted_adapter::scripted_adapter(std::shared_ptr<adapter> backend, timing when)
@@ -251,6 +255,54 @@ void scripted_adapter::set_capabilities(colock::capabilities pretended)
 {
     const std::lock_guard guard(state_->mutex);
     state_->pretended = pretended;
+}
+
+void scripted_adapter::open_session(lease_clock::time_point until)
+{
+    const std::lock_guard guard(state_->mutex);
+    state_->session_until = until;
+}
+
+void scripted_adapter::move_session(lease_clock::time_point until)
+{
+    open_session(until);
+    for (const auto& member : session_members()) {
+        member->lease().set_session_bound(until);
+        member->lease_moved();
+    }
+}
+
+void scripted_adapter::risk_session()
+{
+    for (const auto& member : session_members())
+        member->at_risk();
+}
+
+void scripted_adapter::end_session()
+{
+    for (const auto& member : session_members())
+        member->lost(lost_reason::session);
+}
+
+void scripted_adapter::join_session(const claim_ptr& granted)
+{
+    const std::lock_guard guard(state_->mutex);
+    if (!state_->session_until)
+        return;
+    granted->lease().set_session_bound(*state_->session_until);
+    state_->in_session.push_back(granted);
+}
+
+void scripted_adapter::leave_session(const claim_ptr& given_back)
+{
+    const std::lock_guard guard(state_->mutex);
+    std::erase(state_->in_session, given_back);
+}
+
+std::vector<claim_ptr> scripted_adapter::session_members() const
+{
+    const std::lock_guard guard(state_->mutex);
+    return state_->in_session;
 }
 
 std::string_view scripted_adapter::name() const noexcept
@@ -367,6 +419,13 @@ void scripted_adapter::arrive(trip<Outcome> arrived)
     const bool lose_reply = arrived.how.what_ == step::action::lose_reply;
     const auto send = std::move(arrived.send);
     send(*backend_, [self = self(), lose_reply, trip = std::move(arrived)](Outcome outcome) mutable {
+        if constexpr (std::is_same_v<Outcome, create_outcome>) {
+            if (outcome.status == create_status::granted)
+                self->join_session(trip.claim);
+        } else if constexpr (std::is_same_v<Outcome, hand_over_outcome>) {
+            if (outcome.created.status == create_status::granted)
+                self->join_session(trip.second_claim);
+        }
         trip.answer(lose_reply ? failed<Outcome>(unknown("the reply was lost")) : std::move(outcome));
     });
 }
@@ -382,6 +441,7 @@ void scripted_adapter::start_create(claim_ptr claim, completion<create_outcome> 
 
 void scripted_adapter::start_release(claim_ptr claim, completion<release_outcome> done)
 {
+    leave_session(claim);
     auto how = begin({operation::release, claim->key(), claim->token(), claim->ttl()});
     const auto send = [claim](adapter& backend, completion<release_outcome> end) {
         backend.start_release(claim, std::move(end));
@@ -391,6 +451,7 @@ void scripted_adapter::start_release(claim_ptr claim, completion<release_outcome
 
 void scripted_adapter::start_abandon(claim_ptr claim, completion<release_outcome> done)
 {
+    leave_session(claim);
     auto how = begin({operation::abandon, claim->key(), claim->token(), claim->ttl()});
     const auto send = [claim, state = state_](adapter& backend, completion<release_outcome> end) {
         bool late = false;
@@ -465,6 +526,7 @@ void scripted_adapter::cancel_wait(claim& claim) noexcept
 
 void scripted_adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
 {
+    leave_session(held);
     auto how = begin({operation::hand_over, held->key(), held->token(), held->ttl()});
     const auto send = [held, next](adapter& backend, completion<hand_over_outcome> end) {
         backend.start_hand_over(held, next, std::move(end));

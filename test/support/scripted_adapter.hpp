@@ -147,6 +147,16 @@ public:
     /// Pretends to be able to do this. Default: what the backend below can, `immediate` as the timing says.
     void set_capabilities(colock::capabilities pretended);
 
+    /// From now on a grant is tied to a session, as on a backend that ends what a lost client held: it is good until
+    /// then at the most.
+    void open_session(lease_clock::time_point until);
+    /// Moves the bound of what the session holds, and of what it will be granted.
+    void move_session(lease_clock::time_point until);
+    /// Contact is lost: what the session holds may end soon.
+    void risk_session();
+    /// What the session holds has ended.
+    void end_session();
+
     using adapter::notify_ready;
     using adapter::notify_reconnected;
     using adapter::notify_suspended;
@@ -186,6 +196,9 @@ private:
     template <class Outcome>
     void hold_back(trip<Outcome> kept);
     [[nodiscard]] std::shared_ptr<scripted_adapter> self();
+    void join_session(const claim_ptr& granted);
+    void leave_session(const claim_ptr& given_back);
+    [[nodiscard]] std::vector<claim_ptr> session_members() const;
 
     const std::shared_ptr<adapter> backend_;
     const timing timing_;

@@ -1,0 +1,391 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <colock/observer.hpp>
+
+#include <memory>
+#include <string>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+asio::awaitable<void> sleep_for(lease_clock::duration span)
+{
+    lease_timer timer(co_await asio::this_coro::executor, span);
+    co_await timer.async_wait(asio::deferred);
+}
+
+/// What is left of a ttl that began then, as its holder counts it: less a hundredth and 2 ms.
+lease_clock::time_point end_of(std::chrono::milliseconds ttl, lease_clock::time_point from)
+{
+    return from + ttl - ttl / 100 - 2ms;
+}
+
+/// Real time goes on underneath the virtual one.
+bool about(lease_clock::time_point time, lease_clock::time_point expected)
+{
+    return time >= expected && time < expected + 900ms;
+}
+
+struct counting_observer : observer
+{
+    int risks = 0;
+    int renewals = 0;
+    int losses = 0;
+
+    void at_risk(std::string_view, const error_code&) noexcept override { ++risks; }
+    void renewed(std::string_view, std::chrono::nanoseconds) noexcept override { ++renewals; }
+    void lost(std::string_view, lost_reason) noexcept override { ++losses; }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(lease_times)
+
+BOOST_AUTO_TEST_CASE(a_grant_counts_from_when_it_was_asked_for)
+{
+    for (const bool tries : {false, true}) {
+        for (const auto kind : {behind::immediate, behind::scripted}) {
+            rig on(kind);
+            on.script->next(operation::create, step::pass().after([&] { on.clock.skip(8s); }));
+            const auto sent = lease_clock::now();
+            const auto held = tries ? on.run(on.locker->try_acquire("k", {.ttl = 30s})).value()
+                                    : on.run(on.locker->acquire("k", {.ttl = 30s}));
+            BOOST_TEST(about(held.expires_at(), end_of(30s, sent)));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_grant_that_was_waited_for_counts_from_the_attempt_that_got_it)
+{
+    for (const bool handed_over : {false, true}) {
+        rig on(behind::scripted);
+        colock::locker rival(on.memory);
+        auto holder = on.run((handed_over ? *on.locker : rival).acquire("k", {.ttl = 1h}));
+        auto waiting = on.start(on.locker->acquire("k", {.ttl = 30s}));
+        on.advance(20s);
+        on.script->next(
+            handed_over ? operation::hand_over : operation::create, step::pass().after([&] { on.clock.skip(8s); }));
+        const auto sent = lease_clock::now();
+        holder = {};
+        const auto held = waiting.get(on.io());
+        BOOST_TEST(about(held.expires_at(), end_of(30s, sent)));
+        BOOST_TEST(on.script->unused() == 0U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_extension_counts_from_when_it_was_asked_for)
+{
+    for (const auto kind : {behind::immediate, behind::scripted}) {
+        rig on(kind);
+        auto held = on.acquire("k", {.ttl = 30s});
+        on.advance(5s);
+        on.script->next(operation::extend, step::pass().after([&] { on.clock.skip(8s); }));
+        const auto sent = lease_clock::now();
+        on.run(held.extend(60s));
+        BOOST_TEST(about(held.expires_at(), end_of(60s, sent)));
+        BOOST_TEST(held.ttl() == 60s);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_renewal_counts_from_when_it_was_asked_for)
+{
+    for (const auto kind : {behind::immediate, behind::scripted}) {
+        rig on(kind);
+        auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        lease_clock::time_point sent;
+        on.script->next(operation::extend,
+            step::pass().before([&] { sent = lease_clock::now(); }).after([&] { on.clock.skip(8s); }));
+        on.advance(11s);
+        BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);
+        BOOST_TEST((held.expires_at() <= end_of(30s, sent)));
+        BOOST_TEST((held.expires_at() > end_of(30s, sent) - 900ms));
+        // The next one is due a third of the ttl after this one was asked for, not after its answer.
+        on.advance(1s);
+        BOOST_TEST(on.script->count(operation::extend) == 1U);
+        on.advance(2s);
+        BOOST_TEST(on.script->count(operation::extend) == 2U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_first_renewal_is_due_a_third_of_the_ttl_after_the_request)
+{
+    for (const auto kind : {behind::immediate, behind::scripted}) {
+        rig on(kind);
+        on.script->next(operation::create, step::pass().after([&] { on.clock.skip(8s); }));
+        const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        on.advance(1s);
+        BOOST_TEST(on.script->count(operation::extend) == 0U);
+        on.advance(2s);
+        BOOST_TEST(on.script->count(operation::extend) == 1U);
+        BOOST_TEST(held.held());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_renewed_lock_keeps_the_ttl_of_its_last_extension)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    on.run(held.extend(90s));
+    on.script->forget_calls();
+    on.advance_by_steps(29s, 1s);
+    BOOST_TEST(on.script->count(operation::extend) == 0U);
+    on.advance_by_steps(2s, 1s);
+    BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);
+    BOOST_TEST(on.script->calls().back().ttl == 90s);
+    BOOST_TEST(held.ttl() == 90s);
+}
+
+BOOST_AUTO_TEST_CASE(max_hold_bounds_an_explicit_extension)
+{
+    for (const auto mode : {renewal::automatic, renewal::manual}) {
+        for (const auto kind : {behind::memory, behind::scripted}) {
+            rig on(kind);
+            const auto start = lease_clock::now();
+            auto held = on.acquire("k", {.ttl = 10s, .renewal = mode, .max_hold = 25s});
+            auto lost = on.start(held.lost());
+            on.advance(5s);
+            on.run(held.extend(1min));
+            BOOST_TEST(about(held.expires_at(), start + 25s));
+            on.advance_by_steps(19s, 1s);
+            BOOST_TEST(held.held());
+            on.advance(2s);
+            BOOST_TEST(!held.held());
+            BOOST_TEST_REQUIRE(lost.done());
+            BOOST_TEST((lost.get(on.io()) == lost_reason::expired));
+            on.wind_down();
+            on.check_clean();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(max_hold_bounds_a_grant_with_a_longer_ttl)
+{
+    rig on;
+    const auto start = lease_clock::now();
+    const auto held = on.acquire("k", {.ttl = 1min, .max_hold = 25s});
+    BOOST_TEST(about(held.expires_at(), start + 25s));
+}
+
+BOOST_AUTO_TEST_CASE(a_renewal_asks_for_no_more_than_max_hold_leaves)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic, .max_hold = 35s});
+    on.advance_by_steps(11s, 1s);
+    BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);
+    const auto asked = on.script->calls().back().ttl;
+    BOOST_TEST((asked > 24s));
+    BOOST_TEST((asked <= 25s));
+    BOOST_TEST(held.ttl() == 30s);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(margins)
+
+BOOST_AUTO_TEST_CASE(a_minimum_validity_of_ones_own_decides_about_a_late_grant)
+{
+    // By default a tenth of the ttl has to be left.
+    struct row
+    {
+        std::optional<std::chrono::milliseconds> least;
+        std::chrono::milliseconds late;
+        bool granted;
+    };
+    for (const auto& [least, late_by, granted] : {row{{}, 20s, true}, row{{}, 27s, false}, row{10s, 18s, true},
+             row{10s, 20s, false}, row{0ms, 28s, true}, row{0ms, 31s, false}})
+    {
+        rig on(behind::scripted, {.minimum_validity = least});
+        on.script->next(operation::create, step::pass().after([&, late = late_by] { on.clock.skip(late); }));
+        auto acquiring = on.start(on.locker->acquire("k", {.ttl = 30s, .retry = retry_policy::never()}));
+        on.ready();
+        BOOST_TEST_REQUIRE(acquiring.done());
+        if (granted)
+            BOOST_TEST(acquiring.get(on.io()).held());
+        else
+            COLOCK_THROWS(create_error, errc::unavailable, acquiring.get(on.io()));
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_grant_without_ttl_never_comes_too_late)
+{
+    rig on(behind::scripted);
+    on.script->next(operation::create, step::pass().after([&] { on.clock.skip(24h); }));
+    const auto held = on.acquire("k", {.ttl = 0ms, .retry = retry_policy::never()});
+    BOOST_TEST(held.held());
+    BOOST_TEST((held.expires_at() == lease_clock::time_point::max()));
+}
+
+BOOST_AUTO_TEST_CASE(a_stop_margin_of_ones_own_decides_when_a_body_stops)
+{
+    struct row
+    {
+        std::optional<std::chrono::milliseconds> margin;
+        std::chrono::milliseconds ttl;
+        lease_clock::duration stops;
+    };
+    // By default a tenth of the ttl, at most a second.
+    for (const auto& [margin, ttl, stops] :
+        {row{{}, 30s, 28698ms}, row{{}, 5s, 4448ms}, row{8s, 30s, 21698ms}, row{0ms, 30s, 29698ms}})
+    {
+        rig on(behind::memory, {.stop_margin = margin});
+        const auto start = lease_clock::now();
+        lease_clock::time_point stopped;
+        auto working = on.start(
+            on.locker->with_lock("k", {.ttl = ttl, .renewal = renewal::manual}, [&stopped]() -> asio::awaitable<void> {
+                try {
+                    co_await sleep_for(1h);
+                } catch (const boost::system::system_error&) {
+                    stopped = lease_clock::now();
+                }
+            }));
+        on.advance_by_steps(31s, 50ms);
+        BOOST_TEST_REQUIRE(working.done());
+        COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+        BOOST_TEST(about(stopped, start + stops));
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(sessions)
+
+BOOST_AUTO_TEST_CASE(a_session_bounds_what_it_grants)
+{
+    for (const auto kind : {behind::immediate, behind::scripted}) {
+        rig on(kind);
+        const auto start = lease_clock::now();
+        on.script->open_session(start + 10s);
+        auto held = on.acquire("k", {.ttl = 30s});
+        BOOST_TEST((held.expires_at() == start + 10s));
+        on.run(held.extend(1h));
+        BOOST_TEST((held.expires_at() == start + 10s));
+        on.advance(9s);
+        BOOST_TEST(held.held());
+        on.advance(2s);
+        BOOST_TEST(!held.held());
+        BOOST_TEST(on.stored().size() == 1U);
+        COLOCK_THROWS(extend_error, errc::not_held, on.run(held.extend(1h)));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_lives_on_moves_the_loss)
+{
+    rig on(behind::scripted);
+    const auto start = lease_clock::now();
+    on.script->open_session(start + 10s);
+    auto held = on.acquire("k", {.ttl = 1h});
+    auto lost = on.start(held.lost());
+    on.ready();
+    for (int beat = 1; beat <= 5; ++beat) {
+        on.script->move_session(lease_clock::now() + 10s);
+        on.advance(5s);
+        BOOST_TEST(held.held());
+        BOOST_TEST(!lost.done());
+    }
+    on.advance_by_steps(6s, 500ms);
+    BOOST_TEST(!held.held());
+    BOOST_TEST(lost.done());
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_ends_sooner_is_noticed_then)
+{
+    rig on(behind::scripted);
+    on.script->open_session(lease_clock::now() + 1h);
+    auto held = on.acquire("k", {.ttl = 1h});
+    auto lost = on.start(held.lost());
+    on.ready();
+    on.script->move_session(lease_clock::now() + 10s);
+    on.advance(9s);
+    BOOST_TEST(!lost.done());
+    on.advance(2s);
+    BOOST_TEST(lost.done());
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_body_stops_before_its_session_can_end)
+{
+    rig on(behind::scripted);
+    on.script->open_session(lease_clock::now() + 1h);
+    bool stopped = false;
+    auto working = on.start(on.locker->with_lock("k", {.ttl = 1h}, [&stopped]() -> asio::awaitable<void> {
+        try {
+            co_await sleep_for(24h);
+        } catch (const boost::system::system_error&) {
+            stopped = true;
+        }
+    }));
+    on.ready();
+    on.script->move_session(lease_clock::now() + 10s);
+    on.advance(8500ms);
+    BOOST_TEST(!stopped);
+    on.advance(1s);
+    BOOST_TEST(stopped);
+    COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_session_at_risk_is_told_and_has_renewed_locks_looked_after_at_once)
+{
+    const auto ears = std::make_shared<counting_observer>();
+    rig on(behind::scripted, {.observer = ears});
+    on.script->open_session(lease_clock::now() + 1h);
+    auto renewed = on.acquire("r", {.ttl = 1min, .renewal = renewal::automatic});
+    auto manual = on.acquire("m", {.ttl = 1min});
+    on.script->risk_session();
+    on.ready();
+    BOOST_TEST(ears->risks == 2);
+    BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);
+    BOOST_TEST(on.script->calls().back().key == "r");
+    BOOST_TEST(ears->renewals == 1);
+    BOOST_TEST(renewed.held());
+    BOOST_TEST(manual.held());
+    // And goes on as before.
+    on.advance_by_steps(21s, 1s);
+    BOOST_TEST(ears->renewals == 2);
+    // What is given back is nobody's risk.
+    renewed = {};
+    on.ready();
+    on.script->risk_session();
+    on.ready();
+    BOOST_TEST(ears->risks == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_has_ended_takes_its_locks_with_it)
+{
+    const auto ears = std::make_shared<counting_observer>();
+    rig on(behind::scripted, {.observer = ears});
+    on.script->open_session(lease_clock::now() + 1h);
+    auto held = on.acquire("k", {.ttl = 1h});
+    auto lost = on.start(held.lost());
+    auto working = on.start(on.locker->with_lock("w", {.ttl = 1h}, [] { return sleep_for(24h); }));
+    on.ready();
+    on.script->end_session();
+    on.ready();
+    BOOST_TEST(!held.held());
+    BOOST_TEST_REQUIRE(lost.done());
+    BOOST_TEST((lost.get(on.io()) == lost_reason::session));
+    COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+    BOOST_TEST(ears->losses == 2);
+    BOOST_TEST(on.locker->stats().lost(lost_reason::session) == 2U);
+    // Only the first word counts.
+    on.script->end_session();
+    on.ready();
+    BOOST_TEST(ears->losses == 2);
+    COLOCK_THROWS(release_error, errc::not_held, on.run(held.release(on_failure::raise)));
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
