@@ -2,8 +2,8 @@
 #pragma once
 
 #include "redis/reply.hpp"
-#include "redis/resolver.hpp"
 #include "redis/settings.hpp"
+#include "redis/stream.hpp"
 
 #include <colock/error.hpp>
 

@@ -23,13 +23,13 @@ namespace asio = boost::asio;
 
 namespace colock::redis::detail {
 
-/// The executor of a connection. It is that of everything else, under a name of its own: so the driver resolves names
-/// with the resolver below.
-class link_executor : public asio::any_io_executor
+/// The executor of a connection's sockets. It is that of everything else, under a name of its own: so the driver
+/// resolves names with the resolver below.
+class socket_executor : public asio::any_io_executor
 {
 public:
     using any_io_executor::any_io_executor;
-    explicit link_executor(asio::any_io_executor other) noexcept : any_io_executor(std::move(other)) {}
+    explicit socket_executor(asio::any_io_executor other) noexcept : any_io_executor(std::move(other)) {}
 };
 
 /// Where a numeric address and port lead; nothing for anything else.
@@ -51,10 +51,10 @@ public:
 /// mutex and every reference count of a program with one thread costs what they cost a program with many: a tenth of a
 /// lock's CPU time (docs/benchmarks.md). Here only a name needs that thread.
 template <>
-class boost::asio::ip::basic_resolver<boost::asio::ip::tcp, colock::redis::detail::link_executor>
+class boost::asio::ip::basic_resolver<boost::asio::ip::tcp, colock::redis::detail::socket_executor>
 {
 public:
-    using executor_type = colock::redis::detail::link_executor;
+    using executor_type = colock::redis::detail::socket_executor;
     using results_type = boost::asio::ip::tcp::resolver::results_type;
 
     explicit basic_resolver(const executor_type& executor) : executor_(executor) {}

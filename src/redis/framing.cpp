@@ -1,0 +1,111 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/framing.hpp"
+
+#include <algorithm>
+
+namespace colock::redis::detail {
+
+namespace {
+
+/// More than any server sends, and far from where the driver's arithmetic ends.
+constexpr unsigned most_digits = 9;
+/// The driver looks through an unfinished line anew whenever some of it arrives.
+constexpr std::size_t longest_line = 65'536;
+
+} // namespace
+
+bool framing::accept(std::string_view bytes) noexcept
+{
+    // Every byte that is received passes here, most of them in these two leaps.
+    for (std::size_t at = 0; at < bytes.size();) {
+        if (now_ == place::payload) {
+            const auto passed = std::min(size_, bytes.size() - at);
+            at += passed;
+            size_ -= passed;
+            if (size_ == 0)
+                now_ = place::payload_return;
+        } else if (now_ == place::line) {
+            const auto end = std::min(bytes.find('\r', at), bytes.size());
+            size_ += end - at;
+            at = end + 1;
+            if (size_ > longest_line)
+                now_ = place::refused;
+            else if (end < bytes.size())
+                now_ = place::line_feed;
+        } else {
+            now_ = step(bytes[at++]);
+        }
+        if (now_ == place::refused)
+            return false;
+    }
+    return now_ != place::refused;
+}
+
+framing::place framing::step(char next) noexcept
+{
+    switch (now_) {
+    case place::type:
+        return begin(next);
+    case place::line_feed:
+        if (next == '\n')
+            return place::type;
+        // A line ends with both; one alone belongs to the value.
+        return next == '\r' ? place::line_feed : place::line;
+    case place::count:
+        return count(next);
+    case place::count_line_feed:
+        if (next != '\n')
+            return place::refused;
+        return !bulk_ ? place::type : size_ > 0 ? place::payload : place::payload_return;
+    case place::payload_return:
+        return next == '\r' ? place::payload_line_feed : place::refused;
+    case place::payload_line_feed:
+        return next == '\n' ? place::type : place::refused;
+    case place::line:
+    case place::payload:
+    case place::refused:
+        break;
+    }
+    return place::refused;
+}
+
+framing::place framing::begin(char type) noexcept
+{
+    size_ = 0;
+    digits_ = 0;
+    switch (type) {
+    case '+':
+    case '-':
+    case ':':
+    case ',':
+    case '#':
+    case '(':
+    case '_':
+        return place::line;
+    case '$':
+    case '=':
+    case '!':
+        bulk_ = true;
+        return place::count;
+    case '*':
+    case '%':
+    case '~':
+    case '>':
+        bulk_ = false;
+        return place::count;
+    default:
+        return place::refused;
+    }
+}
+
+framing::place framing::count(char digit) noexcept
+{
+    if (digit == '\r')
+        return digits_ > 0 ? place::count_line_feed : place::refused;
+    if (digit < '0' || digit > '9' || ++digits_ > most_digits)
+        return place::refused;
+    size_ = size_ * 10 + static_cast<std::size_t>(digit - '0');
+    return place::count;
+}
+
+} // namespace colock::redis::detail
