@@ -82,19 +82,6 @@ constexpr auto lock_name = "{colock}:k";
 constexpr auto intent_name = "{colock}#w:k";
 constexpr auto fence_name = "{colock}#fence";
 
-/// As the core does it: an error is no end.
-asio::awaitable<std::uint64_t> acquire(std::shared_ptr<adapter> backend, plain_claim_ptr claim)
-{
-    for (;;) {
-        claim->set_sent(lease_clock::now());
-        const auto outcome = co_await backend->create(claim);
-        if (outcome.status == create_status::granted)
-            co_return outcome.fence;
-        if (outcome.status == create_status::busy)
-            co_await backend->wait(claim, lease_clock::time_point::max());
-    }
-}
-
 /// A client behind a link that fails, and another one that sees the server as it is.
 struct scene
 {

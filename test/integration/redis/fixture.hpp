@@ -74,6 +74,19 @@ inline errc code_of(const create_outcome& outcome)
     return static_cast<errc>(outcome.error->code.value());
 }
 
+/// As the core does it: an error is no end.
+inline asio::awaitable<std::uint64_t> acquire(std::shared_ptr<adapter> backend, plain_claim_ptr claim)
+{
+    for (;;) {
+        claim->set_sent(lease_clock::now());
+        const auto outcome = co_await backend->create(claim);
+        if (outcome.status == create_status::granted)
+            co_return outcome.fence;
+        if (outcome.status == create_status::busy)
+            co_await backend->wait(claim, lease_clock::time_point::max());
+    }
+}
+
 /// The counters of a locker that holds nothing any more: every grant has ended once, one way or the other. `given_up`:
 /// acquires that ended without a lock after something had been sent.
 inline void check_balance(const locker_stats& counted, std::uint64_t given_up = 0)

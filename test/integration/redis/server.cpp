@@ -478,7 +478,16 @@ void relay::pass(connection& on)
 void relay::pass_request(connection& on, const std::string& said)
 {
     on.tail += said;
-    if (!word_.empty() && on.tail.find(word_) != std::string::npos) {
+    const bool found = !word_.empty() && on.tail.find(word_) != std::string::npos;
+    if (found && answers_left_ > 0) {
+        ++cuts_;
+        on.tail.clear();
+        if (--answers_left_ == 0)
+            word_.clear();
+        connection::write(on.client, answer_);
+        return;
+    }
+    if (found) {
         word_.clear();
         ++cuts_;
         if (lost_ == loss::request) {
@@ -522,6 +531,22 @@ void relay::cut_at(std::string_view word, loss what)
     lost_ = what;
     for (const auto& each : connections_)
         each->tail.clear();
+}
+
+void relay::answer_at(std::string_view word, std::string_view reply, int times)
+{
+    const std::lock_guard guard(mutex_);
+    word_ = "\r\n" + std::string(word) + "\r\n";
+    answer_ = reply;
+    answers_left_ = times;
+    for (const auto& each : connections_)
+        each->tail.clear();
+}
+
+void relay::lead_to(std::uint16_t upstream)
+{
+    const std::lock_guard guard(mutex_);
+    upstream_ = upstream;
 }
 
 void relay::deliver_replies()

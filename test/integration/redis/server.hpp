@@ -160,10 +160,14 @@ public:
 
     /// The next request with `word` among its words, or its reply, is lost. Once.
     void cut_at(std::string_view word, loss what);
+    /// The next `times` requests with `word` among their words are kept from the server: `reply` is their answer.
+    void answer_at(std::string_view word, std::string_view reply, int times = 1);
     /// How many requests were found so far.
     [[nodiscard]] int cuts() const noexcept { return cuts_; }
     /// After a loss of time.
     void deliver_replies();
+    /// Later connections lead to another server.
+    void lead_to(std::uint16_t upstream);
     /// Ends all connections, and new ones at once; or serves again.
     void refuse(bool refuses);
     /// Nothing passes in either direction, but nothing ends; or all of it goes on.
@@ -175,7 +179,7 @@ private:
     void pass(connection& on);
     void pass_request(connection& on, const std::string& said);
 
-    const std::uint16_t upstream_;
+    std::uint16_t upstream_;
     std::uint16_t port_ = 0;
     int listener_ = -1;
     std::atomic<bool> stopped_{false};
@@ -184,6 +188,8 @@ private:
     std::vector<std::unique_ptr<connection>> connections_;
     std::string word_;
     loss lost_ = loss::request;
+    std::string answer_;
+    int answers_left_ = 0;
     bool refuses_ = false;
     bool silent_ = false;
     std::thread thread_;
