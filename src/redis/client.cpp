@@ -37,8 +37,6 @@ constexpr std::size_t part_of(std::size_t load)
 constexpr std::size_t worth_a_turn = 8;
 constexpr std::size_t most_spare = most_in_flight;
 constexpr lease_clock::duration anchor_interval = 1s;
-/// A channel is kept a little after its last use: the next waiter on the same key is often on its way.
-constexpr lease_clock::duration channel_linger = 1s;
 /// What "at once" means for a connection: whoever was just answered may have the next request in hand.
 constexpr std::chrono::milliseconds at_once = 10ms;
 /// A tick that is later than this did not come in time because nobody ran the event loop.
@@ -50,6 +48,7 @@ constexpr std::size_t most_unproven = 1024;
 client::client(detail::settings checked, std::weak_ptr<client_events> events)
     : config_(std::move(checked)), events_(std::move(events))
 {
+    channels_.poll(config_.plain());
 }
 
 client::~client() = default;
@@ -298,7 +297,7 @@ void client::arm_tick()
     lease_clock::duration delay;
     if (working || !run.closing.empty()) {
         delay = std::clamp<lease_clock::duration>(config_.operation_timeout / 20, 5ms, 100ms);
-        if (polls_ || config_.plain())
+        if (run.polls || config_.plain())
             delay = std::min<lease_clock::duration>(delay, config_.poll_interval);
     } else if (config_.keeps_connection() && !retired_) {
         return;
@@ -350,44 +349,6 @@ void client::tick(lease_clock::time_point due)
         std::ranges::move(each->take_overdue(now), std::back_inserter(unanswered));
     }
 
-    std::vector<completion<woken>> woken_by_poll;
-    std::vector<std::string> unused;
-    {
-        const std::lock_guard guard(wait_mutex_);
-        const auto linger = std::min<lease_clock::duration>(channel_linger, config_.idle_timeout == 0ms ? 0ms : 1000ms);
-        const bool polling = polls_ || config_.plain();
-        for (auto at = channels_.begin(); at != channels_.end();) {
-            auto& each = *at->second;
-            if (polling) {
-                for (auto waiter = each.waiters.begin(); waiter != each.waiters.end();) {
-                    if (waiter->since + config_.poll_interval > now) {
-                        ++waiter;
-                        continue;
-                    }
-                    each.changes.fetch_add(1, std::memory_order_acq_rel);
-                    woken_by_poll.push_back(std::move(waiter->done));
-                    waiter = each.waiters.erase(waiter);
-                }
-            }
-            if (each.interested == 0 && (each.unused_since + linger <= now || retired_)) {
-                if (each.now != channel::state::idle)
-                    unused.push_back(each.name);
-                at = channels_.erase(at);
-            } else {
-                ++at;
-            }
-        }
-    }
-    if (!unused.empty() && run.messages_ready && watched()) {
-        exchange::start(
-            run.messages,
-            [&unused](boost::redis::request& request) {
-                request.unsubscribe(unused);
-                request.push("PING");
-            },
-            [](delivery, const reply_list&) {});
-    }
-
     end_unsent(std::move(unsent));
     if (!unanswered.empty()) {
         const auto why = make_failure(errc::outcome_unknown, "no answer within the operation timeout");
@@ -396,8 +357,7 @@ void client::tick(lease_clock::time_point due)
             ended.end(std::move(each), delivery::unanswered, why);
         }
     }
-    for (auto& each : woken_by_poll)
-        each(woken{});
+    sweep_channels();
 
     close_if_idle();
     arm_tick();
@@ -478,19 +438,12 @@ void client::context_shutdown() noexcept
 {
     std::unique_ptr<runtime> dead;
     std::deque<batch_ptr> queued;
-    std::unordered_map<std::string, std::shared_ptr<channel>> watched_channels;
     {
         const std::lock_guard guard(mutex_);
         dead = std::move(runtime_);
         queued.swap(queue_);
     }
-    {
-        const std::lock_guard guard(wait_mutex_);
-        watched_channels.swap(channels_);
-    }
-    std::vector<channel::waiter> waiters;
-    for (auto& [name, each] : watched_channels)
-        std::ranges::move(std::exchange(each->waiters, {}), std::back_inserter(waiters));
+    static_cast<void>(channels_.drop_all());
 }
 
 void client::context_forked() noexcept

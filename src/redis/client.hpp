@@ -3,6 +3,7 @@
 
 #include "core/context_service.hpp"
 #include "redis/batch.hpp"
+#include "redis/channels.hpp"
 #include "redis/settings.hpp"
 
 #include <colock/adapter.hpp>
@@ -20,7 +21,6 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace colock::redis::detail {
@@ -34,35 +34,6 @@ public:
     virtual void on_suspended(const error_code& why) noexcept = 0;
     virtual void on_reconnected() noexcept = 0;
     virtual void on_warning(std::string_view message) noexcept = 0;
-};
-
-/// The event source of one key: a channel, and who waits on it.
-///
-/// Guarded by its client's wait mutex, except where said.
-struct channel
-{
-    explicit channel(std::string given) : name(std::move(given)) {}
-
-    enum class state : unsigned char
-    {
-        idle,
-        subscribing,
-        armed,
-    };
-    struct waiter
-    {
-        const claim* who;
-        completion<woken> done;
-        lease_clock::time_point since;
-    };
-    const std::string name;
-    /// Moves with every message, and with every new subscription: something may have changed since it was read.
-    /// Read without the mutex.
-    std::atomic<std::uint64_t> changes{1};
-    state now = state::idle;
-    std::vector<waiter> waiters{};
-    std::size_t interested = 0;
-    lease_clock::time_point unused_since{};
 };
 
 /// Our connections to one server, and all that travels on them: one connection for commands, fed in batches, and one
@@ -105,11 +76,11 @@ public:
         std::shared_ptr<client> owner_;
         std::shared_ptr<channel> watched_;
     };
-    [[nodiscard]] int listens(const std::string& name) const;
+    [[nodiscard]] int listens(const std::string& name) const { return channels_.armed(name) ? 1 : 0; }
     [[nodiscard]] interest watch(const std::string& name);
     /// Ends when the channel's changes are no longer at `seen`.
     void wait(const std::shared_ptr<channel>& watched, const claim& who, std::uint64_t seen, completion<woken> done);
-    void cancel_wait(const channel& watched, const claim& who) noexcept;
+    void cancel_wait(const channel& watched, const claim& who) noexcept { channels_.cancel_wait(watched, who); }
 
     /// Closes what nobody needs, and ends at the latest after `deadline`.
     void close(lease_clock::duration deadline, completion<closed> done);
@@ -162,12 +133,24 @@ private:
     void inspect_server(const reply& info);
     void warn_once(std::string message);
 
+    /// The connection for commands is a new one.
+    void check_messages();
+    /// They would come from another server than the one that commands go to.
+    [[nodiscard]] bool messages_are_elsewhere() const;
     void ensure_messages();
-    void subscribe_pending();
-    void subscribed(const std::vector<std::shared_ptr<channel>>& asked, const reply& answer);
+    void connect_messages();
+    void messages_greeted(const reply_list& replies);
+    void subscribe_some();
+    void subscribed(const std::vector<channels::channel_ptr>& asked, const reply& answer);
+    void unsubscribe(const std::vector<std::string>& names);
     void receive_messages();
     void message_link_ended();
-    void poll_instead(std::string why);
+    void poll_instead(const std::string& why);
+    /// Some of what is due for channels by now, and the rest in turns to come.
+    void sweep_channels();
+    /// These do some of it, and tell whether there is more.
+    [[nodiscard]] bool forget_unused();
+    [[nodiscard]] bool poll_some();
 
     void arm_tick();
     void tick(lease_clock::time_point due);
@@ -175,11 +158,10 @@ private:
     void begin_close();
     void finish_close() noexcept;
     [[nodiscard]] bool needed() const noexcept;
-    [[nodiscard]] bool watched() const noexcept;
+    [[nodiscard]] bool watched() const noexcept { return !channels_.empty(); }
 
-    // The channels; from any thread.
-    void leave(const std::shared_ptr<channel>& watched) noexcept;
-    [[nodiscard]] static std::vector<completion<woken>> take_waiters(channel& changed);
+    /// Of the channels; from any thread.
+    void ask_for_turn();
 
     const detail::settings config_;
     const std::weak_ptr<client_events> events_;
@@ -200,11 +182,9 @@ private:
     std::atomic<bool> flush_due_{false};
     std::atomic<lease_clock::rep> anchored_{0};
 
-    /// Guards the channels. Not held together with mutex_, nor while a completion is called.
-    mutable colock::detail::light_mutex wait_mutex_;
-    std::unordered_map<std::string, std::shared_ptr<channel>> channels_;
-    /// Messages cannot be had: waiters poll.
-    bool polls_ = false;
+    channels channels_;
+    /// A turn of the channels has been posted that will find whatever is due before it begins.
+    std::atomic<bool> turn_due_{false};
 };
 
 } // namespace colock::redis::detail

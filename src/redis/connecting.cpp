@@ -18,17 +18,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string_view info_field(std::string_view info, std::string_view name)
-{
-    for (std::size_t at = 0; (at = info.find(name, at)) != std::string_view::npos; at += name.size()) {
-        const bool starts_line = at == 0 || info[at - 1] == '\n';
-        const auto value = at + name.size();
-        if (starts_line && value < info.size() && info[value] == ':')
-            return info.substr(value + 1, info.find_first_of("\r\n", value) - value - 1);
-    }
-    return {};
-}
-
 bool too_old(std::string_view info)
 {
     const auto version = info_field(info, "redis_version");
@@ -42,6 +31,17 @@ bool too_old(std::string_view info)
 }
 
 } // namespace
+
+std::string_view info_field(std::string_view info, std::string_view name)
+{
+    for (std::size_t at = 0; (at = info.find(name, at)) != std::string_view::npos; at += name.size()) {
+        const bool starts_line = at == 0 || info[at - 1] == '\n';
+        const auto value = at + name.size();
+        if (starts_line && value < info.size() && info[value] == ':')
+            return info.substr(value + 1, info.find_first_of("\r\n", value) - value - 1);
+    }
+    return {};
+}
 
 std::chrono::milliseconds backoff(unsigned failures)
 {
@@ -300,11 +300,7 @@ void client::opened()
     }
     run.was_ready = true;
     run.announced_loss = false;
-    {
-        // The user may have been given the right since.
-        const std::lock_guard guard(wait_mutex_);
-        polls_ = false;
-    }
+    check_messages();
     flush();
     ensure_messages();
 }

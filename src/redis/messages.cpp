@@ -4,14 +4,28 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace colock::redis::detail {
 
 namespace {
 
-constexpr std::size_t most_channels_per_request = 256;
+using namespace std::chrono_literals;
+
+/// More than that is done in turns, between which the event loop can do something else.
+constexpr std::size_t most_channels_per_turn = 256;
+/// One on its way there, one in the server, one on its way back, and one here.
+constexpr unsigned most_subscriptions_in_flight = 4;
+/// A channel is kept a little after its last use: the next waiter on the same key is often on its way.
+constexpr lease_clock::duration channel_linger = 1s;
+/// Servers that answer by turns to one name must not keep us connecting.
+constexpr unsigned most_detours = 4;
+
+void wake_all(channels::completions ended)
+{
+    for (auto& each : ended)
+        each(woken{});
+}
 
 } // namespace
 
@@ -23,132 +37,139 @@ client::interest::interest(std::shared_ptr<client> owner, std::shared_ptr<channe
 client::interest::~interest()
 {
     if (owner_)
-        owner_->leave(watched_);
+        owner_->channels_.leave(*watched_, lease_clock::now());
 }
 
 client::interest client::watch(const std::string& name)
 {
-    std::shared_ptr<channel> watched;
-    std::uint64_t seen = 0;
-    {
-        const std::lock_guard guard(wait_mutex_);
-        auto& known = channels_[name];
-        if (!known)
-            known = std::make_shared<channel>(name);
-        ++known->interested;
-        watched = known;
-        // On a channel that is armed already, a message may have passed since the watcher last looked at the lock.
-        if (known->now != channel::state::armed)
-            seen = known->changes.load(std::memory_order_relaxed);
-    }
-    on_strand([](client& self) {
-        self.ensure_messages();
-        self.arm_tick();
-    });
-    return {shared_from_this(), std::move(watched), seen};
-}
-
-int client::listens(const std::string& name) const
-{
-    const std::lock_guard guard(wait_mutex_);
-    const auto found = channels_.find(name);
-    return found != channels_.end() && found->second->now == channel::state::armed ? 1 : 0;
-}
-
-void client::leave(const std::shared_ptr<channel>& watched) noexcept
-{
-    {
-        const std::lock_guard guard(wait_mutex_);
-        if (--watched->interested > 0)
-            return;
-        watched->unused_since = lease_clock::now();
-    }
-    try {
-        on_strand([](client& self) { self.arm_tick(); });
-    } catch (...) {
-        // The next tick, whoever arms it, finds the channel unused.
-    }
+    auto [watched, seen] = channels_.watch(name);
+    interest made(shared_from_this(), std::move(watched), seen);
+    ask_for_turn();
+    return made;
 }
 
 void client::wait(const std::shared_ptr<channel>& watched, const claim& who, std::uint64_t seen, completion<woken> done)
 {
-    {
-        const std::lock_guard guard(wait_mutex_);
-        if (watched->changes.load(std::memory_order_acquire) == seen) {
-            watched->waiters.push_back({&who, std::move(done), lease_clock::now()});
-            return;
-        }
-    }
-    done(woken{});
+    if (!channels_.wait(watched, who, seen, done))
+        done(woken{});
 }
 
-void client::cancel_wait(const channel& watched, const claim& who) noexcept
+// In turns: whatever is due for many channels.
+
+void client::ask_for_turn()
 {
-    completion<woken> dropped;
-    const std::lock_guard guard(wait_mutex_);
-    auto& waiters = const_cast<channel&>(watched).waiters;
-    const auto found = std::ranges::find(waiters, &who, &channel::waiter::who);
-    if (found == waiters.end())
+    if (turn_due_.exchange(true))
         return;
-    dropped.swap(found->done);
-    waiters.erase(found);
+    try {
+        on_strand([](client& self) {
+            self.turn_due_ = false;
+            self.ensure_messages();
+            self.arm_tick();
+        });
+    } catch (...) {
+        turn_due_ = false;
+        throw;
+    }
 }
 
-std::vector<completion<woken>> client::take_waiters(channel& changed)
+void client::sweep_channels()
 {
-    changed.changes.fetch_add(1, std::memory_order_acq_rel);
-    std::vector<completion<woken>> taken;
-    taken.reserve(changed.waiters.size());
-    for (auto& each : changed.waiters)
-        taken.push_back(std::move(each.done));
-    changed.waiters.clear();
-    return taken;
+    auto& run = *runtime_;
+    bool more = forget_unused();
+    if (run.polls || config_.plain())
+        more = poll_some() || more;
+    if (!more || run.sweeping)
+        return;
+    run.sweeping = true;
+    asio::post(run.strand, [self = shared_from_this()] {
+        self->runtime_->sweeping = false;
+        self->sweep_channels();
+        self->arm_tick();
+    });
 }
 
-bool client::watched() const noexcept
+bool client::forget_unused()
 {
-    const std::lock_guard guard(wait_mutex_);
-    return !channels_.empty();
+    auto& run = *runtime_;
+    const bool at_once = retired_ || config_.idle_timeout == 0ms;
+    const auto unused = channels_.forget_unused(
+        lease_clock::now(), at_once ? lease_clock::duration::zero() : channel_linger, most_channels_per_turn);
+    if (!unused.subscribed.empty() && run.messages_ready && watched())
+        unsubscribe(unused.subscribed);
+    return unused.more;
+}
+
+bool client::poll_some()
+{
+    // Those who had begun to wait before it was known that they have to poll.
+    const auto unknown =
+        runtime_->polls ? channels_.take_idle(most_channels_per_turn) : std::vector<channels::channel_ptr>();
+    wake_all(channels_.wake(unknown));
+    auto due = channels_.take_due(lease_clock::now() - config_.poll_interval, most_channels_per_turn);
+    const bool more = !unknown.empty() || due.size() >= most_channels_per_turn;
+    wake_all(std::move(due));
+    return more;
+}
+
+// The connection for messages.
+
+void client::check_messages()
+{
+    auto& run = *runtime_;
+    run.detours = 0;
+    if (std::exchange(run.polls, false)) {
+        // The user may have been given the right since.
+        channels_.poll(config_.plain());
+        channels_.begin_round();
+    }
+    if (run.messages_ready && messages_are_elsewhere())
+        run.messages->close();
+}
+
+bool client::messages_are_elsewhere() const
+{
+    const auto& run = *runtime_;
+    if (!(run.messages->where() == run.server))
+        return true;
+    return !run.run_id.empty() && !run.messages_run_id.empty() && run.run_id != run.messages_run_id;
 }
 
 void client::ensure_messages()
 {
     auto& run = *runtime_;
-    {
-        const std::lock_guard guard(wait_mutex_);
-        if (channels_.empty() || polls_)
-            return;
-    }
+    if (run.polls || !watched())
+        return;
     if (run.messages) {
-        subscribe_pending();
+        subscribe_some();
         return;
     }
     if (run.message_retry_pending)
         return;
     // The server is found, and its refusals are met, by the connection for commands.
-    if (run.now != runtime::phase::open) {
-        if (run.now == runtime::phase::idle)
-            connect();
-        return;
-    }
+    if (run.now == runtime::phase::open)
+        connect_messages();
+    else if (run.now == runtime::phase::idle)
+        connect();
+}
+
+void client::connect_messages()
+{
+    auto& run = *runtime_;
     auto context = run.tls ? run.tls->share() : asio::ssl::context(asio::ssl::context::tls_client);
     run.messages =
         std::make_shared<link>(run.strand, config_, run.server, config_.where.tls, std::move(context), ++run.numbers);
     run.messages_ready = false;
+    run.messages_run_id.clear();
+    run.subscriptions_in_flight = 0;
     exchange::start(
         run.messages,
-        [self = shared_from_this()](boost::redis::request& request) { push_greeting(request, self->config_.where); },
+        [self = shared_from_this()](boost::redis::request& request) {
+            push_greeting(request, self->config_.where);
+            request.push("INFO", "server");
+        },
         [self = shared_from_this(), used = run.messages](delivery how, const reply_list& replies) {
-            if (how != delivery::answered || self->runtime_->messages != used)
-                return;
-            if (replies[0].is_error()) {
-                used->close();
-                return;
-            }
-            self->runtime_->messages_ready = true;
-            self->runtime_->message_failures = 0;
-            used->send_at_once();
-            self->subscribe_pending();
+            if (how == delivery::answered && self->runtime_->messages == used)
+                self->messages_greeted(replies);
         });
     receive_messages();
     run.messages->run([self = shared_from_this(), used = run.messages](const error_code&) {
@@ -158,34 +179,46 @@ void client::ensure_messages()
     });
 }
 
-void client::subscribe_pending()
+void client::messages_greeted(const reply_list& replies)
 {
     auto& run = *runtime_;
-    if (!run.messages_ready)
+    if (replies[0].is_error()) {
+        run.messages->close();
         return;
-    for (;;) {
-        std::vector<std::shared_ptr<channel>> asked;
-        {
-            const std::lock_guard guard(wait_mutex_);
-            for (const auto& [name, each] : channels_) {
-                if (each->now != channel::state::idle)
-                    continue;
-                each->now = channel::state::subscribing;
-                asked.push_back(each);
-                if (asked.size() == most_channels_per_request)
-                    break;
-            }
+    }
+    if (!replies[1].is_error())
+        run.messages_run_id = info_field(replies[1].text, "run_id");
+    if (messages_are_elsewhere()) {
+        if (run.detours++ < most_detours) {
+            run.messages->close();
+            return;
         }
+        warn_once("messages of releases come from another server than the one that keeps the locks, so waiters may "
+                  "notice a release late");
+    }
+    run.messages_ready = true;
+    run.messages->send_at_once();
+    subscribe_some();
+}
+
+void client::subscribe_some()
+{
+    auto& run = *runtime_;
+    while (run.messages_ready && !run.polls && run.subscriptions_in_flight < most_subscriptions_in_flight) {
+        auto asked = channels_.take_idle(most_channels_per_turn);
         if (asked.empty())
             return;
+        ++run.subscriptions_in_flight;
         // A refused SUBSCRIBE is an error where no reply is expected; the PING behind it takes that up.
         exchange::start(
             run.messages,
             [&asked](boost::redis::request& request) {
                 std::vector<std::string_view> names;
+                names.reserve(asked.size());
                 for (const auto& each : asked)
                     names.push_back(each->name);
-                request.subscribe(names);
+                // The driver need not know them: no connection of ours is made anew by it.
+                request.push_range("SUBSCRIBE", names);
                 request.push("PING");
             },
             [self = shared_from_this(), used = run.messages, asked](delivery how, const reply_list& replies) {
@@ -195,42 +228,51 @@ void client::subscribe_pending()
     }
 }
 
-void client::subscribed(const std::vector<std::shared_ptr<channel>>& asked, const reply& answer)
+void client::subscribed(const std::vector<channels::channel_ptr>& asked, const reply& answer)
 {
+    auto& run = *runtime_;
+    --run.subscriptions_in_flight;
+    if (!run.messages_ready)
+        return;
     if (answer.is_error()) {
-        poll_instead(answer.text);
+        // Any other refusal may have passed at the next attempt. This connection is done with either way: the PING has
+        // had the answer to the SUBSCRIBE, and the next to ask would have that of the PING.
+        if (refusal_code(answer.text) == errc::access_denied)
+            poll_instead(answer.text);
+        run.messages_ready = false;
+        run.messages->close();
         return;
     }
-    std::vector<completion<woken>> ended;
-    {
-        const std::lock_guard guard(wait_mutex_);
-        for (const auto& each : asked) {
-            each->now = channel::state::armed;
-            std::ranges::move(take_waiters(*each), std::back_inserter(ended));
-        }
-    }
-    for (auto& each : ended)
-        each(woken{});
+    run.message_failures = 0;
+    wake_all(channels_.arm(asked));
+    subscribe_some();
+}
+
+void client::unsubscribe(const std::vector<std::string>& names)
+{
+    exchange::start(
+        runtime_->messages,
+        [&names](boost::redis::request& request) {
+            request.push_range("UNSUBSCRIBE", names);
+            request.push("PING");
+        },
+        [self = shared_from_this(), used = runtime_->messages](delivery how, const reply_list& replies) {
+            // As with a refused SUBSCRIBE.
+            if (how == delivery::answered && replies[0].is_error())
+                used->close();
+        });
 }
 
 void client::receive_messages()
 {
     auto& run = *runtime_;
     run.messages->receive([self = shared_from_this(), used = run.messages](const error_code& code) {
-        std::vector<completion<woken>> ended;
-        {
-            const std::lock_guard guard(self->wait_mutex_);
-            for (const auto& name : used->messages()) {
-                if (const auto found = self->channels_.find(name); found != self->channels_.end())
-                    std::ranges::move(take_waiters(*found->second), std::back_inserter(ended));
-            }
-        }
+        auto ended = self->channels_.changed(used->messages());
         used->messages().clear();
         // The loop goes on first: what is woken may take its time.
         if (!code && self->runtime_->messages == used)
             self->receive_messages();
-        for (auto& each : ended)
-            each(woken{});
+        wake_all(std::move(ended));
     });
 }
 
@@ -239,14 +281,8 @@ void client::message_link_ended()
     auto& run = *runtime_;
     asio::post(run.strand, [old = std::exchange(run.messages, nullptr)] {});
     run.messages_ready = false;
-    bool wanted = false;
-    {
-        const std::lock_guard guard(wait_mutex_);
-        for (const auto& [name, each] : channels_)
-            each->now = channel::state::idle;
-        wanted = !channels_.empty() && !polls_;
-    }
-    if (!wanted) {
+    channels_.begin_round();
+    if (run.polls || !watched()) {
         arm_tick();
         return;
     }
@@ -259,22 +295,12 @@ void client::message_link_ended()
     });
 }
 
-void client::poll_instead(std::string why)
+void client::poll_instead(const std::string& why)
 {
-    auto& run = *runtime_;
+    runtime_->polls = true;
+    channels_.poll(true);
     warn_once("messages of releases cannot be received, so waiters poll (" + why.substr(0, 100) + ")");
-    std::vector<completion<woken>> ended;
-    {
-        const std::lock_guard guard(wait_mutex_);
-        polls_ = true;
-        for (const auto& [name, each] : channels_)
-            std::ranges::move(take_waiters(*each), std::back_inserter(ended));
-    }
-    if (run.messages)
-        run.messages->close();
     arm_tick();
-    for (auto& each : ended)
-        each(woken{});
 }
 
 } // namespace colock::redis::detail

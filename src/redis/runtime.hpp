@@ -128,6 +128,16 @@ struct client::runtime
     bool messages_ready = false;
     bool message_retry_pending = false;
     unsigned message_failures = 0;
+    /// Requests of theirs that are unanswered.
+    unsigned subscriptions_in_flight = 0;
+    /// The process of the server that the connection for messages was made to; empty if that is not known.
+    std::string messages_run_id;
+    /// How often, since commands have gone where they go now, messages were found to come from elsewhere.
+    unsigned detours = 0;
+    /// The next part of what is due for channels is posted already.
+    bool sweeping = false;
+    /// Messages cannot be had: waiters poll.
+    bool polls = false;
 
     std::vector<completion<closed>> closing;
     lease_clock::time_point close_by = lease_clock::time_point::max();
@@ -145,6 +155,9 @@ void client::on_strand(Function function, Initiate initiate)
     }
     initiate(strand, [self = shared_from_this(), function = std::move(function)]() mutable { function(*self); });
 }
+
+/// The value of a line of INFO; empty: there is none.
+[[nodiscard]] std::string_view info_field(std::string_view info, std::string_view name);
 
 /// Around 100 ms at first, up to about 2 s: all clients of a server that returns should not do so at once.
 [[nodiscard]] std::chrono::milliseconds backoff(unsigned failures);
