@@ -28,13 +28,37 @@ struct lease_clock
     [[nodiscard]] static time_point now() noexcept;
 };
 
-/// `point + span`, clamped to the clock's range instead of overflowing. A negative span counts as zero.
-[[nodiscard]] constexpr lease_clock::time_point saturating_add(
-    lease_clock::time_point point, lease_clock::duration span) noexcept
+/// `span` in the clock's resolution, clamped to its range: `std::chrono::milliseconds::max()` in nanoseconds would
+/// overflow.
+template <class Rep, class Period>
+[[nodiscard]] constexpr lease_clock::duration saturating_cast(std::chrono::duration<Rep, Period> span) noexcept
 {
-    if (span <= lease_clock::duration::zero())
+    // Compared as doubles, which do not overflow. A span that rounds to the limit counts as beyond it.
+    using seconds = std::chrono::duration<double>;
+    const seconds wide = span;
+    if (!(wide < seconds(lease_clock::duration::max())))
+        return lease_clock::duration::max();
+    if (!(wide > seconds(lease_clock::duration::min())))
+        return lease_clock::duration::min();
+    return std::chrono::duration_cast<lease_clock::duration>(span);
+}
+[[nodiscard]] constexpr lease_clock::duration saturating_cast(lease_clock::duration span) noexcept
+{
+    return span;
+}
+
+/// `point + span`, clamped to the clock's range instead of overflowing. A negative span counts as zero.
+template <class Rep, class Period>
+[[nodiscard]] constexpr lease_clock::time_point saturating_add(
+    lease_clock::time_point point, std::chrono::duration<Rep, Period> span) noexcept
+{
+    if (span <= span.zero())
         return point;
-    return span > lease_clock::time_point::max() - point ? lease_clock::time_point::max() : point + span;
+    const auto rest = saturating_cast(span);
+    // No time point is so far back that what is left until the last one overflows, but those before the clock's epoch.
+    if (point >= lease_clock::time_point{} && rest > lease_clock::time_point::max() - point)
+        return lease_clock::time_point::max();
+    return point + rest;
 }
 
 } // namespace colock

@@ -3,11 +3,13 @@
 
 #include <colock/clock.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace colock {
 
@@ -33,7 +35,8 @@ class retry_decision
 {
 public:
     template <class Rep, class Period>
-    constexpr retry_decision(std::chrono::duration<Rep, Period> delay) : delay_(clamp(delay))
+    constexpr retry_decision(std::chrono::duration<Rep, Period> delay)
+        : delay_(std::clamp(saturating_cast(delay), lease_clock::duration::zero(), longest))
     {
     }
     constexpr retry_decision(retry_stop_t) noexcept {}
@@ -42,17 +45,6 @@ public:
     [[nodiscard]] constexpr const std::optional<lease_clock::duration>& delay() const noexcept { return delay_; }
 
 private:
-    template <class Rep, class Period>
-    static constexpr lease_clock::duration clamp(std::chrono::duration<Rep, Period> delay)
-    {
-        using seconds = std::chrono::duration<double>;
-        if (delay <= delay.zero())
-            return lease_clock::duration::zero();
-        // Compared as doubles: a conversion to nanoseconds could overflow before it could be compared.
-        return std::chrono::duration_cast<seconds>(delay) >= std::chrono::duration_cast<seconds>(longest)
-                   ? longest
-                   : std::chrono::duration_cast<lease_clock::duration>(delay);
-    }
     static constexpr lease_clock::duration longest = std::chrono::hours(24 * 3650);
 
     std::optional<lease_clock::duration> delay_;
@@ -61,7 +53,8 @@ private:
 using retry_function = std::function<retry_decision(const retry_attempt&)>;
 
 /// How long, how often and at what distance an acquire tries again. A value; the factories and setters never throw,
-/// contradictions surface as `errc::invalid_retry` where the policy is used.
+/// contradictions surface as `errc::invalid_retry` where the policy is used. A duration of any resolution may be given;
+/// one beyond what lease_clock can count (292 years) is cut to that.
 ///
 /// Where the backend has events (`capabilities::events`), a delay is only the safety poll: a release wakes the next
 /// waiter at once, and being woken is not counted as an attempt. A waiter that is not yet the head of the local queue
@@ -73,12 +66,25 @@ class retry_policy
 {
 public:
     /// The same delay each time. Range: zero or more. Jitter 0.2 unless set otherwise.
-    [[nodiscard]] static retry_policy fixed(lease_clock::duration delay);
+    template <class Rep, class Period>
+    [[nodiscard]] static retry_policy fixed(std::chrono::duration<Rep, Period> delay)
+    {
+        return make_fixed(saturating_cast(delay));
+    }
     /// `first`, `first + step`, `first + 2 * step`, ...
-    [[nodiscard]] static retry_policy linear(lease_clock::duration first, lease_clock::duration step);
+    template <class Rep1, class Period1, class Rep2, class Period2>
+    [[nodiscard]] static retry_policy linear(
+        std::chrono::duration<Rep1, Period1> first, std::chrono::duration<Rep2, Period2> step)
+    {
+        return make_linear(saturating_cast(first), saturating_cast(step));
+    }
     /// `first`, `first * factor`, ... up to `cap`. The factor is at least 1, the cap at least `first`.
+    template <class Rep1, class Period1, class Rep2, class Period2>
     [[nodiscard]] static retry_policy exponential(
-        lease_clock::duration first, double factor, lease_clock::duration cap);
+        std::chrono::duration<Rep1, Period1> first, double factor, std::chrono::duration<Rep2, Period2> cap)
+    {
+        return make_exponential(saturating_cast(first), factor, saturating_cast(cap));
+    }
     /// Delays come from `function` and are taken as they are. What it throws comes out of the acquire unchanged, and
     /// nothing is held afterwards.
     [[nodiscard]] static retry_policy custom(retry_function function);
@@ -94,8 +100,17 @@ public:
     retry_policy& times(std::size_t n) &;
     retry_policy&& times(std::size_t n) &&;
     /// One absolute deadline for the whole call, never restarted by a wake-up. Range: more than zero.
-    retry_policy& total_time(lease_clock::duration limit) &;
-    retry_policy&& total_time(lease_clock::duration limit) &&;
+    template <class Rep, class Period>
+    retry_policy& total_time(std::chrono::duration<Rep, Period> limit) &
+    {
+        total_ = saturating_cast(limit);
+        return *this;
+    }
+    template <class Rep, class Period>
+    retry_policy&& total_time(std::chrono::duration<Rep, Period> limit) &&
+    {
+        return std::move(total_time(limit));
+    }
 
     /// What is wrong with this policy, in words; empty if nothing is.
     [[nodiscard]] std::string problem() const;
@@ -111,6 +126,10 @@ public:
     [[nodiscard]] double jitter() const noexcept { return jitter_; }
 
 private:
+    static retry_policy make_fixed(lease_clock::duration delay);
+    static retry_policy make_linear(lease_clock::duration first, lease_clock::duration step);
+    static retry_policy make_exponential(lease_clock::duration first, double factor, lease_clock::duration cap);
+
     lease_clock::duration first_{std::chrono::seconds(2)};
     lease_clock::duration step_{0};
     lease_clock::duration cap_{lease_clock::duration::max()};

@@ -13,7 +13,7 @@ constexpr double default_jitter = 0.2;
 
 } // namespace
 
-retry_policy retry_policy::fixed(lease_clock::duration delay)
+retry_policy retry_policy::make_fixed(lease_clock::duration delay)
 {
     retry_policy policy;
     policy.first_ = delay;
@@ -21,7 +21,7 @@ retry_policy retry_policy::fixed(lease_clock::duration delay)
     return policy;
 }
 
-retry_policy retry_policy::linear(lease_clock::duration first, lease_clock::duration step)
+retry_policy retry_policy::make_linear(lease_clock::duration first, lease_clock::duration step)
 {
     retry_policy policy;
     policy.first_ = first;
@@ -29,7 +29,7 @@ retry_policy retry_policy::linear(lease_clock::duration first, lease_clock::dura
     return policy;
 }
 
-retry_policy retry_policy::exponential(lease_clock::duration first, double factor, lease_clock::duration cap)
+retry_policy retry_policy::make_exponential(lease_clock::duration first, double factor, lease_clock::duration cap)
 {
     retry_policy policy;
     policy.first_ = first;
@@ -77,17 +77,6 @@ retry_policy& retry_policy::times(std::size_t n) &
 retry_policy&& retry_policy::times(std::size_t n) &&
 {
     return std::move(times(n));
-}
-
-retry_policy& retry_policy::total_time(lease_clock::duration limit) &
-{
-    total_ = limit;
-    return *this;
-}
-
-retry_policy&& retry_policy::total_time(lease_clock::duration limit) &&
-{
-    return std::move(total_time(limit));
 }
 
 std::string retry_policy::problem() const

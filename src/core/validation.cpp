@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/validation.hpp"
 
+#include "core/record.hpp"
+
 namespace colock::detail {
 
 using namespace std::chrono_literals;
@@ -93,6 +95,26 @@ std::unique_ptr<const failure> check_max_hold(std::chrono::milliseconds max_hold
         "max_hold is " + ms(max_hold) + "; give one from " + ms(limits.min_ttl) + " to " + ms(limits.max_ttl));
 }
 
+std::unique_ptr<const failure> check_margins(
+    std::chrono::milliseconds ttl, const locker_options& options, renewal by_default)
+{
+    if (ttl == 0ms || (!options.minimum_validity && !options.stop_margin))
+        return nullptr;
+    const auto longest = std::chrono::floor<std::chrono::milliseconds>(
+        local_deadline(lease_clock::time_point{}, ttl).time_since_epoch());
+    const auto too_long = [&](std::string_view name, std::chrono::milliseconds value, std::string_view effect) {
+        return wrong(errc::invalid_options, std::string(name) + " is " + ms(value) + ", and a lease of " + ms(ttl) +
+                                                " is valid for " + ms(longest) + ": " + std::string(effect) +
+                                                "; set less, or give a longer ttl");
+    };
+    if (options.minimum_validity && *options.minimum_validity >= longest)
+        return too_long("minimum_validity", *options.minimum_validity, "no grant would ever be accepted");
+    // Only with_lock stops a body.
+    if (by_default == renewal::automatic && options.stop_margin && *options.stop_margin >= longest)
+        return too_long("stop_margin", *options.stop_margin, "a body would be cancelled as soon as it began");
+    return nullptr;
+}
+
 void check_locker_options(const locker_options& options, const adapter& backend)
 {
     const auto refuse = [&](const std::unique_ptr<const failure>& problem) {
@@ -117,6 +139,7 @@ void check_locker_options(const locker_options& options, const adapter& backend)
         in_range("minimum_validity", *options.minimum_validity, 0ms, limits.max_ttl);
     if (options.stop_margin)
         in_range("stop_margin", *options.stop_margin, 0ms, limits.max_ttl);
+    refuse(check_margins(options.ttl, options, renewal::automatic));
     if (options.max_hold)
         refuse(check_max_hold(*options.max_hold, limits));
 }

@@ -21,6 +21,10 @@ namespace colock::detail {
     lock_mode mode, std::size_t max_holders, const capabilities& can, std::string_view backend);
 [[nodiscard]] std::unique_ptr<const failure> check_max_hold(
     std::chrono::milliseconds max_hold, const adapter_limits& limits);
+/// Whether a lease of that ttl can ever be long enough for the locker's margins.
+/// \param by_default of the verb that asks: automatic for with_lock
+[[nodiscard]] std::unique_ptr<const failure> check_margins(
+    std::chrono::milliseconds ttl, const locker_options& options, renewal by_default);
 [[nodiscard]] std::unique_ptr<const failure> check_label(std::string_view name, std::string_view value);
 /// \throws validation_error
 void check_locker_options(const locker_options& options, const adapter& backend);

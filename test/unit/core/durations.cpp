@@ -1,0 +1,175 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// What a careless caller gives: the least, none, one, what overflows as nanoseconds, the most.
+std::vector<milliseconds> extremes()
+{
+    return {milliseconds::min(), -1ms, 0ms, 1ms, milliseconds(std::numeric_limits<std::int64_t>::max() / 1'000'000),
+        milliseconds(std::numeric_limits<std::int64_t>::max() / 1'000'000 + 1), milliseconds::max()};
+}
+
+/// A public duration, and a use of it that either works or is refused.
+struct duration_row
+{
+    std::string what;
+    std::function<void(rig&, milliseconds)> use;
+};
+
+/// Acquires and releases a key with these options.
+void acquire_with(rig& on, acquire_options options)
+{
+    auto held = on.acquire("k", std::move(options));
+    on.run(held.release());
+}
+
+/// The same through a locker of its own.
+void use_locker_with(rig& on, locker_options options)
+{
+    colock::locker by(on.memory, std::move(options));
+    auto held = on.run(by.acquire("k"));
+    on.run(held.release());
+    on.run(by.with_lock("k", [] {}));
+}
+
+std::vector<duration_row> public_durations()
+{
+    return {
+        {"acquire_options::ttl", [](rig& on, milliseconds span) { acquire_with(on, {.ttl = span}); }},
+        {"acquire_options::max_hold", [](rig& on, milliseconds span) { acquire_with(on, {.max_hold = span}); }},
+        {"fixed", [](rig& on, milliseconds span) { acquire_with(on, {.retry = retry_policy::fixed(span)}); }},
+        {"linear", [](rig& on, milliseconds span) { acquire_with(on, {.retry = retry_policy::linear(span, span)}); }},
+        {"exponential",
+            [](rig& on, milliseconds span) {
+                acquire_with(on, {.retry = retry_policy::exponential(span, 2.0, span)});
+            }},
+        {"total_time",
+            [](rig& on, milliseconds span) { acquire_with(on, {.retry = retry_policy::forever().total_time(span)}); }},
+        {"custom",
+            [](rig& on, milliseconds span) {
+                acquire_with(on, {.retry = retry_policy::custom([span](const retry_attempt&) { return span; })});
+            }},
+        {"extend",
+            [](rig& on, milliseconds span) {
+                auto held = on.acquire("k");
+                on.run(held.extend(span));
+            }},
+        {"lock_group::extend",
+            [](rig& on, milliseconds span) {
+                auto held = on.run(on.locker->acquire_all({"k", "l"}));
+                static_cast<void>(on.run(held.extend(span)));
+            }},
+        {"locker_options::ttl", [](rig& on, milliseconds span) { use_locker_with(on, {.ttl = span}); }},
+        {"operation_timeout", [](rig& on, milliseconds span) { use_locker_with(on, {.operation_timeout = span}); }},
+        {"minimum_validity", [](rig& on, milliseconds span) { use_locker_with(on, {.minimum_validity = span}); }},
+        {"stop_margin", [](rig& on, milliseconds span) { use_locker_with(on, {.stop_margin = span}); }},
+        {"locker_options::max_hold", [](rig& on, milliseconds span) { use_locker_with(on, {.max_hold = span}); }},
+        {"filter::remaining_below",
+            [](rig& on, milliseconds span) {
+                static_cast<void>(on.run(on.locker->list({.remaining_below = span, .remaining_at_least = span})));
+            }},
+        {"memory::options::sweep_interval",
+            [](rig& on, milliseconds span) {
+                colock::locker by(memory::make_adapter(on.io().get_executor(), {.sweep_interval = span}));
+                on.run(by.with_lock("k", [] {}));
+            }},
+        {"shutdown",
+            [](rig& on, milliseconds span) {
+                colock::locker by(on.memory);
+                auto held = on.run(by.acquire("k"));
+                BOOST_TEST(on.run(by.shutdown(span)).clean());
+                BOOST_TEST(!held.held());
+            }},
+    };
+}
+
+/// Used or refused, but never an overflow, which the sanitizer would find, and never a leftover.
+void check(const duration_row& row, behind kind)
+{
+    for (const auto span : extremes()) {
+        BOOST_TEST_CONTEXT(row.what << " of " << span.count() << " ms, " << kind)
+        {
+            rig on(kind);
+            try {
+                row.use(on, span);
+            } catch (const validation_error& refused) {
+                BOOST_TEST(!refused.detail().empty());
+            }
+            on.wind_down();
+            on.check_clean();
+        }
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(durations)
+
+BOOST_AUTO_TEST_CASE(each_is_used_or_refused_at_its_limits)
+{
+    for (const auto& row : public_durations()) {
+        for (const auto kind : {behind::memory, behind::scripted})
+            check(row, kind);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_shutdown_without_end_waits_for_what_is_given_back)
+{
+    rig on(behind::scripted);
+    on.script->always(operation::release, step::pass().delay(20s));
+    auto held = on.acquire("k");
+    auto report = on.start(on.locker->shutdown(milliseconds::max()));
+    on.ready();
+    BOOST_TEST(!report.done());
+    on.advance(21s);
+    BOOST_TEST(report.get(on.io()).clean());
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_cast_saturates_in_both_directions)
+{
+    BOOST_TEST((saturating_cast(milliseconds::max()) == lease_clock::duration::max()));
+    BOOST_TEST((saturating_cast(milliseconds::min()) == lease_clock::duration::min()));
+    BOOST_TEST((saturating_cast(std::chrono::hours::max()) == lease_clock::duration::max()));
+    BOOST_TEST((saturating_cast(std::chrono::duration<double>(1e300)) == lease_clock::duration::max()));
+    BOOST_TEST((saturating_cast(std::chrono::duration<double>(-1e300)) == lease_clock::duration::min()));
+    BOOST_TEST((saturating_cast(milliseconds(-1)) == lease_clock::duration(-1'000'000)));
+    BOOST_TEST((saturating_cast(5s) == lease_clock::duration(5'000'000'000)));
+}
+
+BOOST_AUTO_TEST_CASE(margins_that_no_lease_can_keep_are_refused)
+{
+    rig on;
+    const auto with = [&](locker_options options) { return colock::locker(on.memory, std::move(options)); };
+    COLOCK_THROWS(validation_error, errc::invalid_options, with({.ttl = 1s, .minimum_validity = 1s}));
+    COLOCK_THROWS(validation_error, errc::invalid_options, with({.ttl = 1s, .stop_margin = 1s}));
+    // A lease of 1 s is good for 988 ms: what clocks may drift apart is taken off.
+    COLOCK_THROWS(validation_error, errc::invalid_options, with({.ttl = 1s, .minimum_validity = 988ms}));
+
+    auto strict = with({.ttl = 1min, .minimum_validity = 987ms, .stop_margin = 987ms});
+    COLOCK_THROWS(validation_error, errc::invalid_options, on.run(strict.acquire("k", {.ttl = 900ms})));
+    COLOCK_THROWS(validation_error, errc::invalid_options, on.run(strict.with_lock("k", {.ttl = 900ms}, [] {})));
+    BOOST_TEST(on.run(strict.acquire("k", {.ttl = 1s})).held());
+    BOOST_TEST(on.run(strict.acquire("k", {.ttl = 0ms})).held());
+
+    // Only a body is stopped.
+    auto stops = with({.ttl = 1min, .stop_margin = 10s});
+    BOOST_TEST(on.run(stops.acquire("k", {.ttl = 5s})).held());
+    COLOCK_THROWS(validation_error, errc::invalid_options, on.run(stops.with_lock("k", {.ttl = 5s}, [] {})));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
