@@ -111,7 +111,7 @@ public:
 
     /// When the core started the operation that is under way; an expiry that an adapter counts from here can only be
     /// later than the one that the holder counts on. On a backend that answers at once, a release may still carry the
-    /// time of an earlier operation.
+    /// time of an earlier operation: it says nothing about the claims of others.
     [[nodiscard]] lease_clock::time_point sent() const noexcept
     {
         return lease_clock::time_point(lease_clock::duration(sent_.load(std::memory_order_relaxed)));

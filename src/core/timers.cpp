@@ -42,7 +42,8 @@ void core::arm_timer()
         return;
     if (!timer_)
         timer_.emplace(backend_->executor());
-    armed_for_ = first;
+    // Not armed while it is being armed: without memory for the wait, the next one tries again.
+    armed_for_ = time_point::max();
     timer_->expires_at(first);
     timer_->async_wait([weak = weak_from_this()](const error_code& failed) {
         if (failed)
@@ -50,6 +51,7 @@ void core::arm_timer()
         if (const auto self = weak.lock())
             self->on_timer();
     });
+    armed_for_ = first;
 }
 
 void core::on_timer()

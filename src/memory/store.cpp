@@ -67,6 +67,7 @@ claim_ptr detach(holder& held) noexcept
 
 void remove(entry& at, holder& held, aftermath& after)
 {
+    after.make_room_for_claim();
     if (auto owner = detach(held))
         after.drop(std::move(owner));
     if (&held != &at.holders.back())
@@ -128,10 +129,29 @@ bool is_queued(const ticket* place) noexcept
     return place && place->is_linked();
 }
 
+/// Of those who sleep until an expiry that is now another one, one for each locker, or each of a run of readers.
+void wake_all(entry& at, aftermath& after)
+{
+    for (auto& place : at.queue) {
+        if (!place.waiting)
+            continue;
+        after.make_room_for_call();
+        after.wake(std::move(place.waiting));
+    }
+}
+
+void drop_wait(ticket& place, aftermath& after)
+{
+    if (!place.waiting)
+        return;
+    after.make_room_for_call();
+    after.drop(std::move(place.waiting));
+}
+
 void drop_waits(entry& at, aftermath& after)
 {
     for (auto& place : at.queue)
-        after.drop(std::move(place.waiting));
+        drop_wait(place, after);
 }
 
 } // namespace
@@ -234,11 +254,16 @@ release_status store::give_back_in(shard& home, claim& claim, time_point now, af
             status = release_status::released;
         remove(*at, *own, after);
     } else if (ticket* const place = ticket_of(claim); is_queued(place)) {
+        drop_wait(*place, after);
         at->queue.erase(at->queue.iterator_to(*place));
         place->at = nullptr;
-        after.drop(std::move(place->waiting));
     }
-    settle(home, *at, now, after);
+    if (at->empty()) {
+        home.entries.remove(*at);
+        return status;
+    }
+    // Whether others have expired is asked of the clock: a quick release carries the time of an earlier operation.
+    settle(home, *at, lease_clock::now(), after);
     remove_if_empty(home, *at);
     return status;
 }
@@ -268,6 +293,9 @@ void store::hand_off(shard& home, entry& at, aftermath& after)
     const auto now = lease_clock::now();
     while (!at.queue.empty() && at.fits(at.queue.front().mode, at.queue.front().max_holders)) {
         auto& front = at.queue.front();
+        at.holders.reserve(at.holders.size() + 1);
+        if (front.waiting)
+            after.make_room_for_call();
         at.queue.pop_front();
         grant(home, at, {.handed = &front, .created = now}, front.mode, front.ttl);
         if (front.waiting)
@@ -297,7 +325,10 @@ extend_status store::extend(claim& claim, std::chrono::milliseconds ttl)
         remove_if_empty(home, *at);
         return extend_status::not_held;
     }
-    own->expires = expiry(now, ttl);
+    const auto expires = expiry(now, ttl);
+    if (expires < own->expires)
+        wake_all(*at, after);
+    own->expires = expires;
     own->renewed = now;
     at->earliest = std::min(at->earliest, own->expires);
     return extend_status::extended;
@@ -321,10 +352,11 @@ void store::wait(claim& claim, completion<woken> done)
     auto& home = shard_of(claim.key_hash());
     const std::lock_guard guard(home.mutex);
     ticket* const place = ticket_of(claim);
+    after.make_room_for_call();
     if (!is_queued(place))
         after.wake(std::move(done));
-    else
-        after.drop(std::exchange(place->waiting, std::move(done)));
+    else if (auto earlier = std::exchange(place->waiting, std::move(done)))
+        after.drop(std::move(earlier));
 }
 
 void store::cancel_wait(claim& claim) noexcept
@@ -385,12 +417,14 @@ std::vector<lock_status> store::break_key(const std::string& key)
     if (!at)
         return removed;
     remove_expired(*at, read.now(), all, after, unseen);
-    for (auto& held : at->holders) {
+    for (const auto& held : at->holders)
         removed.push_back(read.status(*at, held));
-        if (auto owner = detach(held))
+    while (!at->holders.empty()) {
+        after.make_room_for_call();
+        if (auto owner = detach(at->holders.back()))
             after.break_claim(std::move(owner));
+        at->holders.pop_back();
     }
-    at->holders.clear();
     hand_off(home, *at, after);
     remove_if_empty(home, *at);
     return removed;

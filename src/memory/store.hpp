@@ -34,14 +34,23 @@ public:
             wake(woken{});
     }
 
-    void wake(completion<woken> waiting) { calls().to_wake.push_back(std::move(waiting)); }
-    void break_claim(claim_ptr claim) { calls().broken.push_back(std::move(claim)); }
-    void drop(claim_ptr claim) { claims_.push_back(std::move(claim)); }
-    void drop(completion<woken> waiting)
+    // Room is made before anything is changed, and may throw then. To run out of memory afterwards would destroy, under
+    // the mutex, what must not be destroyed there.
+
+    void make_room_for_claim() { claims_.reserve(claims_.size() + 1); }
+    void make_room_for_call()
     {
-        if (waiting)
-            calls().dropped.push_back(std::move(waiting));
+        if (!calls_)
+            calls_ = std::make_unique<callbacks>();
+        make_room(calls_->dropped);
+        make_room(calls_->broken);
+        make_room(calls_->to_wake);
     }
+
+    void wake(completion<woken> waiting) noexcept { calls_->to_wake.push_back(std::move(waiting)); }
+    void break_claim(claim_ptr claim) noexcept { calls_->broken.push_back(std::move(claim)); }
+    void drop(claim_ptr claim) noexcept { claims_.push_back(std::move(claim)); }
+    void drop(completion<woken> waiting) noexcept { calls_->dropped.push_back(std::move(waiting)); }
 
 private:
     /// What only a contended or a broken lock has.
@@ -51,11 +60,11 @@ private:
         std::vector<claim_ptr> broken;
         std::vector<completion<woken>> to_wake;
     };
-    [[nodiscard]] callbacks& calls()
+    template <class Element>
+    static void make_room(std::vector<Element>& in)
     {
-        if (!calls_)
-            calls_ = std::make_unique<callbacks>();
-        return *calls_;
+        if (in.size() == in.capacity())
+            in.reserve(2 * in.size() + 1);
     }
 
     boost::container::small_vector<claim_ptr, 1> claims_;
