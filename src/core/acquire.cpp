@@ -36,10 +36,13 @@ asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wante
     self->prepare_token(*wanted);
     const auto now = lease_clock::now();
     wanted->started = now;
-    step next = self->grant_at_once(wanted, now);
-    if (next == step::granted)
-        co_return record::make_lock(std::move(wanted), std::move(self));
+    // Counted from before the first look at whether the locker is closed: a shutdown that has begun since waits for it.
     departure leaving(*self, wanted);
+    step next = self->grant_at_once(wanted, now);
+    if (next == step::granted) {
+        leaving.dismiss();
+        co_return record::make_lock(std::move(wanted), std::move(self));
+    }
     retry_schedule schedule(wanted->own_policy ? *wanted->own_policy : self->options_.retry, now);
     parked place;
     for (std::optional known(now);; known.reset()) {
@@ -73,7 +76,7 @@ asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wante
 core::step core::grant_at_once(const record_ptr& wanted, time_point now)
 {
     if (!can_.immediate || options_.observer || (may_be_queued(wanted->key_hash()) && is_queued(*wanted)) ||
-        closed_to_new_.load(std::memory_order_relaxed))
+        closed_to_new_.load())
         return step::again;
     wanted->attempted = true;
     wanted->set_sent(now);
@@ -86,6 +89,12 @@ core::step core::grant_at_once(const record_ptr& wanted, time_point now)
     const std::lock_guard guard(mutex_);
     ++stats_.attempts;
     wanted->attempts_made.store(1, std::memory_order_relaxed);
+    if (closed_to_new_.load(std::memory_order_relaxed)) {
+        // Closed while the backend was asked: what it granted is given back.
+        wanted->granted = true;
+        wanted->left_trace = true;
+        return step::again;
+    }
     hold(*wanted, outcome->fence);
     return stats_.grants % immediate_grants_in_a_row == 0 ? step::yield : step::granted;
 }
@@ -287,7 +296,6 @@ core::step core::wait_or_attempt(
         until = std::min(until, schedule.next_at());
     this->schedule(subject, until);
     subject.fresh_turn = true;
-    subject.open_to_hand_over = !subject.asks_leave;
     // After an error only time helps: an event source that is just as broken could end each wait at once.
     const bool listens =
         subject.is_head && subject.attempted && !subject.outcome.error && can_.events && !subject.waiting_on_adapter;
@@ -295,11 +303,16 @@ core::step core::wait_or_attempt(
         subject.waiting_on_adapter = true;
         ++subject.wait_number;
     }
+    // A hand-over would be an operation on this claim, and none may begin before its wait has.
+    subject.open_to_hand_over = !listens && !subject.asks_leave;
     const std::uint32_t number = subject.wait_number;
     guard.unlock();
     todo.run(*this);
-    if (listens)
+    if (listens) {
         start_wait_at_adapter(subject, number, until);
+        guard.lock();
+        subject.open_to_hand_over = !subject.asks_leave;
+    }
     return step::wait;
 }
 
@@ -346,7 +359,6 @@ void core::on_woken(const record_ptr& waiting, std::uint32_t wait_number)
 
 void core::on_created(record& subject, create_outcome&& outcome)
 {
-    const auto pin = can_.immediate ? nullptr : weak_from_this().lock();
     work todo;
     {
         const std::lock_guard guard(mutex_);
@@ -395,17 +407,18 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
 {
     self->throw_refused(*wanted);
     self->prepare_token(*wanted);
-    if (self->closed_to_new_.load())
-        self->throw_shutting_down(*wanted);
     const auto now = lease_clock::now();
     wanted->started = now;
+    departure leaving(*self, wanted);
     if (const step at_once = self->grant_at_once(wanted, now); at_once != step::again) {
+        leaving.dismiss();
         lock granted = record::make_lock(std::move(wanted), std::move(self));
         if (at_once == step::yield)
             co_await asio::post(asio::deferred);
         co_return granted;
     }
-    departure leaving(*self, wanted);
+    if (self->closed_to_new_.load())
+        self->throw_shutting_down(*wanted);
     if (self->is_queued(*wanted))
         co_return std::nullopt;
     if (!wanted->attempted) {

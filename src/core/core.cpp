@@ -64,6 +64,8 @@ core::record_ptr core::prepare(const std::shared_ptr<core>& self, std::string&& 
     const auto ttl = options.ttl.value_or(self->options_.ttl);
     const auto max_hold = options.max_hold ? options.max_hold : self->options_.max_hold;
     auto refused = self->check(key, options, ttl, max_hold);
+    if (!refused)
+        refused = check_margins(ttl, self->options_, by_default);
     auto owner = self->owner_;
     if (!options.owner.empty() || !options.comment.empty() || !group.empty()) {
         auto special = std::make_shared<owner_data>(*owner);
@@ -246,9 +248,14 @@ asio::awaitable<shutdown_report> core::shutdown(std::shared_ptr<core> self, std:
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex_);
-            if ((self->held_.empty() && self->ending_.empty() && self->acquiring_ == 0) || lease_clock::now() >= until)
+            if (self->held_.empty() && self->ending_.empty() && self->acquiring_ == 0 && self->releasing_at_once_ == 0)
                 break;
-            self->schedule(self->drained_, std::min(self->drained_.due, until));
+            // A quick release ends inside the call that another thread has made: it is not to be reported as unsettled,
+            // and takes no time.
+            if (lease_clock::now() < until)
+                self->schedule(self->drained_, std::min(self->drained_.due, until));
+            else if (self->releasing_at_once_ == 0)
+                break;
             seen = self->drained_.version;
         }
         co_await self->park(self->drained_, place, seen);
@@ -406,25 +413,35 @@ asio::awaitable<std::vector<lock_status>> core::purge(std::shared_ptr<core> self
 asio::awaitable<std::vector<lock_status>> core::break_lock(std::shared_ptr<core> self, std::string key)
 {
     throw_if_refused(check_key(key, self->limits_), key, self->backend_name());
+    const auto held_before = self->held_of(key);
     auto broken = co_await query(self, key,
         [key](adapter& backend, completion<list_outcome> done) { backend.start_break(key, std::move(done)); });
-    self->break_local(key);
+    for (const auto& held : held_before)
+        self->declare_lost(held, lost_reason::broken);
+    // Whether the break came before or after the grant of these, only the backend knows.
+    for (const auto& granted_since : self->held_of(key))
+        co_await self->ask_if_broken(self, granted_since);
     co_return std::move(broken.locks);
 }
 
-void core::break_local(const std::string& key)
+std::vector<core::record_ptr> core::held_of(const std::string& key)
 {
-    work todo;
-    {
-        const std::lock_guard guard(mutex_);
-        for (auto next = held_.begin(); next != held_.end();) {
-            record& held = *next++;
-            // One that was granted since was granted after the break: its own release will find it.
-            if (held.key() == key)
-                begin_end(held, lost_reason::broken, todo);
-        }
+    std::vector<record_ptr> found;
+    const std::lock_guard guard(mutex_);
+    for (record& held : held_) {
+        if (held.key() == key)
+            found.emplace_back(&held);
     }
-    todo.run(*this);
+    return found;
+}
+
+asio::awaitable<void> core::ask_if_broken(std::shared_ptr<core> self, record_ptr held)
+{
+    try {
+        static_cast<void>(co_await is_valid(self, held));
+    } catch (const error&) {
+        // No answer is no loss: it will be found by the next renewal or extension, as in any other process.
+    }
 }
 
 } // namespace colock::detail

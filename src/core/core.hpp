@@ -226,6 +226,8 @@ private:
     bool leave_queue(record& wanted, work& todo);
     void promote(key_queue& queue, work& todo);
     void wake_heads(const record& ended, work& todo);
+    /// For heads that sleep until the expiry that `shortened` had.
+    void wake_for_earlier_expiry(const record& shortened, time_point expires, work& todo);
     [[nodiscard]] record_ptr next_for_hand_over(record& held);
     /// `fresh` stands where `waiting` stood.
     void change_places(record& waiting, record& fresh);
@@ -245,6 +247,7 @@ private:
 
     // hold.cpp
     [[nodiscard]] bool release_at_once(const record_ptr& held);
+    void tell_ended_at_once(record& ended);
     /// True if its answer has to be awaited, from what `seen` is set to on.
     bool begin_release(record& held, std::uint32_t* seen = nullptr);
     [[nodiscard]] bool await_answer(record& ending, std::uint32_t& seen);
@@ -289,7 +292,8 @@ private:
         std::shared_ptr<core> self, const record& wanted, time_point until);
     void begin_shutdown();
     [[nodiscard]] shutdown_report end_shutdown();
-    void break_local(const std::string& key);
+    [[nodiscard]] std::vector<record_ptr> held_of(const std::string& key);
+    [[nodiscard]] static asio::awaitable<void> ask_if_broken(std::shared_ptr<core> self, record_ptr held);
     void detach_from_backend();
 
     const std::shared_ptr<adapter> backend_;
@@ -313,6 +317,9 @@ private:
     registry held_;
     /// Each member is kept alive by a reference of its own.
     registry ending_;
+    /// Quick releases whose backend is being asked: their records are in neither list. The threads that ask keep the
+    /// core.
+    unsigned releasing_at_once_ = 0;
     parking_lot parked_;
     /// Keeps the core while something is being given back that no handle owns any more.
     std::shared_ptr<core> self_;

@@ -61,22 +61,46 @@ bool core::release_at_once(const record_ptr& held)
         // Somebody may have looked, and be about to park.
         subject.touch();
         subject.move_to(phase::ending);
-        ++stats_.releases;
+        ++releasing_at_once_;
     }
     std::optional<release_outcome> outcome;
     backend_->start_release(held, completion<release_outcome>::into(outcome));
-    if (outcome->status != release_status::failed) {
-        subject.move_to(phase::ended);
-        return true;
-    }
+    const bool failed = outcome->status == release_status::failed;
     {
         const std::lock_guard guard(mutex_);
-        --stats_.releases;
-        may_stand(subject, subject.ttl());
-        enter_ending(subject);
+        --releasing_at_once_;
+        if (!failed) {
+            ++stats_.releases;
+            subject.answered = true;
+            subject.answer.status = outcome->status;
+            subject.move_to(phase::ended);
+        } else {
+            may_stand(subject, subject.ttl());
+            enter_ending(subject);
+        }
+        // While the backend was asked, another thread may have come to wait for the end of this record, or for that of
+        // all of them.
+        if (!failed && subject.waiters.empty() && subject.due == time_point::max() &&
+            !closed_to_new_.load(std::memory_order_relaxed))
+            return true;
     }
-    on_given_back(subject, std::move(*outcome));
-    return false;
+    if (failed)
+        on_given_back(subject, std::move(*outcome));
+    else
+        tell_ended_at_once(subject);
+    return !failed;
+}
+
+void core::tell_ended_at_once(record& ended)
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        schedule(ended, time_point::max());
+        ended.notify(todo.wakes);
+        drained_.notify(todo.wakes);
+    }
+    todo.run(*this);
 }
 
 bool core::begin_release(record& held, std::uint32_t* seen)
@@ -190,6 +214,7 @@ bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
         context.detail = std::string("its lease had ended: ") + to_string(reason);
         throw extend_error(errc::not_held, std::move(context));
     };
+    work todo;
     {
         std::unique_lock guard(mutex_);
         if (subject.where() != phase::held) {
@@ -209,13 +234,17 @@ bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
         subject.set_sent(now);
         may_stand(subject, ttl);
         // A shorter ttl counts from the request on: the answer may never come.
-        subject.lease().set_ttl_bound(std::min(subject.lease().ttl_bound(), capped_deadline(subject, ttl)));
+        if (const auto bound = capped_deadline(subject, ttl); bound < subject.lease().ttl_bound()) {
+            subject.lease().set_ttl_bound(bound);
+            wake_for_earlier_expiry(subject, saturating_add(now, ttl), todo);
+        }
         subject.under_way = operation::extend;
         subject.extend_ttl = ttl;
         subject.extend_result = result;
         subject.answer_deadline = saturating_add(now, options_.operation_timeout);
         reschedule_held(subject);
     }
+    todo.run(*this);
     backend_->start_extend(held, ttl, completion<extend_outcome>::bind<&record::on_extended>(held));
     return true;
 }
@@ -299,15 +328,14 @@ core::query_start core::begin_is_valid(
         held->answer_deadline = saturating_add(now, options_.operation_timeout);
     }
     backend_->start_is_valid(held, [held, result](valid_outcome outcome) {
-        if (held->where() != phase::ended)
-            held->owner_core->on_checked(held, *result, std::move(outcome));
+        if (const pinned_core alive{*held})
+            alive->on_checked(held, *result, std::move(outcome));
     });
     return query_start::started;
 }
 
 void core::on_checked(const record_ptr& held, std::optional<valid_outcome>& result, valid_outcome outcome)
 {
-    const auto pin = can_.immediate ? nullptr : weak_from_this().lock();
     work todo;
     {
         const std::lock_guard guard(mutex_);

@@ -110,7 +110,6 @@ void core::start_renewal(record& held, time_point now, work& todo)
 void core::on_extended(const record_ptr& held, extend_outcome outcome)
 {
     using namespace std::chrono_literals;
-    const auto pin = can_.immediate ? nullptr : weak_from_this().lock();
     work todo;
     {
         const std::lock_guard guard(mutex_);

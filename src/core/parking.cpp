@@ -52,8 +52,11 @@ void core::suspend(parked& place, std::uint32_t seen)
         const std::lock_guard guard(mutex_);
         place.source->waiters.push_back(place);
         parked_.push_back(place);
-        if (dead_ || place.source->version != seen)
-            todo.wakes.add(place);
+        if (!dead_ && place.source->version == seen) {
+            // From the end of the guard on, another thread may resume the coroutine, which keeps this core.
+            return;
+        }
+        todo.wakes.add(place);
     }
     todo.run(*this);
 }

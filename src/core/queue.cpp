@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/work.hpp"
 
+#include <algorithm>
+
 namespace colock::detail {
 
 namespace {
@@ -131,6 +133,19 @@ void core::wake_heads(const record& ended, work& todo)
         if (!member.is_head)
             break;
         member.event = true;
+        member.notify(todo.wakes);
+    }
+}
+
+void core::wake_for_earlier_expiry(const record& shortened, time_point expires, work& todo)
+{
+    key_queue* queue = find_queue(shortened);
+    if (!queue)
+        return;
+    for (record& member : queue->members) {
+        if (!member.is_head)
+            break;
+        member.holder_expires = std::min(member.holder_expires, expires);
         member.notify(todo.wakes);
     }
 }

@@ -15,7 +15,7 @@ constinit thread_local spare_blocks spares;
 } // namespace
 
 record::record(const std::shared_ptr<core>& owner, claim_request request)
-    : claim(std::move(request)), owner_core(owner.get()), weak_core(owner)
+    : claim(std::move(request)), owner_core(owner.get()), weak_core(owner), answered_at_once(owner->can().immediate)
 {
 }
 
@@ -49,20 +49,20 @@ void record::lease_moved() noexcept
 
 void record::on_created(create_outcome&& result)
 {
-    if (where() != phase::ended)
-        owner_core->on_created(*this, std::move(result));
+    if (const pinned_core alive{*this})
+        alive->on_created(*this, std::move(result));
 }
 
 void record::on_given_back(release_outcome&& result)
 {
-    if (where() != phase::ended)
-        owner_core->on_given_back(*this, std::move(result));
+    if (const pinned_core alive{*this})
+        alive->on_given_back(*this, std::move(result));
 }
 
 void record::on_extended(extend_outcome result)
 {
-    if (where() != phase::ended)
-        owner_core->on_extended(ptr(this), std::move(result));
+    if (const pinned_core alive{*this})
+        alive->on_extended(ptr(this), std::move(result));
 }
 
 } // namespace colock::detail

@@ -57,6 +57,7 @@ class record final : public claim, public waitable, public boost::intrusive::lis
 {
 public:
     using ptr = boost::intrusive_ptr<record>;
+    using list_hook = boost::intrusive::list_base_hook<>;
 
     record(const std::shared_ptr<core>& owner, claim_request request);
 
@@ -86,6 +87,8 @@ public:
     detail::core* const owner_core;
     /// For calls from the adapter, which may come at any time.
     const std::weak_ptr<detail::core> weak_core;
+    /// The backend answers inside the calls of the core: whoever makes them keeps it.
+    const bool answered_at_once;
 
     // Sizes are in order within each group: ten thousand waiters have ten thousand of these.
 
@@ -170,6 +173,28 @@ public:
 
 private:
     std::atomic<phase> phase_{phase::acquiring};
+};
+
+/// The core of a record, for as long as an adapter's answer is looked at; none if the record needs no more answers. An
+/// answer that comes on a thread of the adapter's own may meet the last owner leaving.
+class pinned_core
+{
+public:
+    explicit pinned_core(const record& asked)
+    {
+        if (asked.where() == phase::ended)
+            return;
+        if (!asked.answered_at_once)
+            kept_ = asked.weak_core.lock();
+        core_ = asked.answered_at_once ? asked.owner_core : kept_.get();
+    }
+
+    [[nodiscard]] explicit operator bool() const noexcept { return core_ != nullptr; }
+    [[nodiscard]] core* operator->() const noexcept { return core_; }
+
+private:
+    std::shared_ptr<core> kept_;
+    core* core_ = nullptr;
 };
 
 /// Whether a failed attempt counts under the retry policy instead of ending the acquire.

@@ -49,7 +49,6 @@ void core::give_back(record& ending, work& todo)
 
 void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outcome)
 {
-    const auto pin = can_.immediate ? nullptr : weak_from_this().lock();
     if (outcome.released.status == release_status::failed && outcome.released.error->code == errc::outcome_unknown)
         ending.taint();
     on_created(next, std::move(outcome.created));
@@ -58,7 +57,6 @@ void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outc
 
 void core::on_given_back(record& subject, release_outcome&& outcome)
 {
-    const auto pin = can_.immediate ? nullptr : weak_from_this().lock();
     work todo;
     {
         const std::lock_guard guard(mutex_);
@@ -140,7 +138,8 @@ void core::end(record& ending, bool proven, work& todo)
 void core::keep_until_ended(record& ending)
 {
     const std::lock_guard guard(mutex_);
-    if (ending.where() == phase::ending && !self_)
+    // One that is released at once is in no list: whoever asks the backend keeps the core.
+    if (ending.where() == phase::ending && ending.list_hook::is_linked() && !self_)
         self_ = shared_from_this();
 }
 

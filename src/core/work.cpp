@@ -48,8 +48,10 @@ void core::work::run(core& self)
             break;
         case action::hand_over:
             backend.start_hand_over(subject, request.next, [subject, next = request.next](hand_over_outcome outcome) {
-                if (subject->where() != phase::ended || next->where() != phase::ended)
-                    subject->owner_core->on_handed_over(*subject, *next, std::move(outcome));
+                const pinned_core of_held(*subject);
+                const pinned_core of_next(*next);
+                if (const auto& alive = of_held ? of_held : of_next)
+                    alive->on_handed_over(*subject, *next, std::move(outcome));
             });
             break;
         case action::renew:

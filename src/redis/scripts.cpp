@@ -243,10 +243,14 @@ return 0
 )lua";
 
 // lock probe; token ttl -> 1 or 0
+// Waiters sleep until the expiry that they know of: an earlier one is announced.
 constexpr std::string_view extend = R"lua(
 local value = redis.pcall('GET', KEYS[1])
 if type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] then
-    return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    local sooner = redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2])
+    local extended = redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    if sooner then redis.pcall('PUBLISH', KEYS[1], '') end
+    return extended
 end
 redis.call('DEL', KEYS[2])
 return 0
@@ -256,7 +260,12 @@ return 0
 // The sweep comes before ZADD because it is allowed when the server is out of memory, and what follows it then is too.
 constexpr std::string_view extend_shared = R"lua(
 local value = redis.pcall('GET', KEYS[1])
-if value == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+if value == ARGV[1] then
+    local sooner = redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2])
+    local extended = redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    if sooner then redis.pcall('PUBLISH', KEYS[1], '') end
+    return extended
+end
 if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then
     redis.call('DEL', KEYS[2])
     return 0
@@ -264,10 +273,12 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
+local before = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not before then return 0 end
 redis.call('ZADD', KEYS[1], 'XX', now + ARGV[2], ARGV[1])
 local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
 if last == 'inf' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIREAT', KEYS[1], last) end
+if tonumber(before) > now + ARGV[2] then redis.pcall('PUBLISH', KEYS[1], '') end
 return 1
 )lua";
 

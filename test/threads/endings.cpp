@@ -1,0 +1,204 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/run.hpp"
+#include "support/scripted_adapter.hpp"
+
+#include <colock/locker.hpp>
+#include <colock/memory/adapter.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A thread that the scheduler stops inside the backend, until it may go on.
+class stopped_inside
+{
+public:
+    stopped_inside(scripted_adapter& backend, operation where)
+    {
+        backend.next(where, step::pass().before([this] {
+            reached_.set_value();
+            may_go_on_.get_future().wait();
+        }));
+    }
+    void wait_until_reached() { reached_.get_future().wait(); }
+    void go_on() { may_go_on_.set_value(); }
+
+private:
+    std::promise<void> reached_;
+    std::promise<void> may_go_on_;
+};
+
+/// A verb on a thread and a context of its own.
+template <class T>
+class elsewhere
+{
+public:
+    explicit elsewhere(asio::awaitable<T> verb)
+    {
+        std::promise<T> promise;
+        result_ = promise.get_future();
+        thread_ = std::thread([verb = std::move(verb), promise = std::move(promise)]() mutable {
+            asio::io_context mine;
+            try {
+                if constexpr (std::is_void_v<T>) {
+                    run_coro(mine, std::move(verb), std::source_location::current(), patient);
+                    promise.set_value();
+                } else {
+                    promise.set_value(run_coro(mine, std::move(verb), std::source_location::current(), patient));
+                }
+            } catch (...) {
+                promise.set_exception(std::current_exception());
+            }
+        });
+    }
+    elsewhere(const elsewhere&) = delete;
+    elsewhere& operator=(const elsewhere&) = delete;
+    ~elsewhere() { thread_.join(); }
+
+    T get() { return result_.get(); }
+
+private:
+    static constexpr run_limits patient{};
+    std::future<T> result_;
+    std::thread thread_;
+};
+
+/// A locker over memory, which answers inside the call, and a place to stop a thread in there.
+struct stage
+{
+    asio::io_context io;
+    std::shared_ptr<scripted_adapter> backend =
+        std::make_shared<scripted_adapter>(memory::make_adapter(io.get_executor()), timing::immediate);
+    std::optional<colock::locker> by{std::in_place, backend};
+
+    /// Until the locker's own context has nothing to do but to wait.
+    void run_ready() { testing::run_ready(io); }
+    /// That nothing keeps the core, which keeps the backend.
+    void check_freed()
+    {
+        by.reset();
+        run_ready();
+        const std::weak_ptr<scripted_adapter> alive = std::exchange(backend, nullptr);
+        BOOST_TEST(alive.expired());
+    }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(endings)
+
+BOOST_AUTO_TEST_CASE(two_threads_may_release_one_lock)
+{
+    for (const auto report : {on_failure::quiet, on_failure::raise}) {
+        stage on;
+        lock shared = run_coro(on.io, on.by->acquire("k"));
+        stopped_inside first_release(*on.backend, operation::release);
+        elsewhere<void> first(shared.release());
+        first_release.wait_until_reached();
+        asio::io_context second_thread;
+        auto second = start(second_thread, shared.release(report));
+        run_ready(second_thread);
+        first_release.go_on();
+        first.get();
+        BOOST_CHECK_NO_THROW(second.get(second_thread));
+        BOOST_TEST(on.by->stats().releases == 1U);
+        shared = {};
+        on.check_freed();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_release_that_leaves_early_during_that_of_another_thread_keeps_nothing_alive)
+{
+    stage on;
+    lock shared = run_coro(on.io, on.by->acquire("k"));
+    stopped_inside first_release(*on.backend, operation::release);
+    elsewhere<void> first(shared.release());
+    first_release.wait_until_reached();
+    {
+        asio::io_context second_thread;
+        auto second = start(second_thread, shared.release(on_failure::raise));
+        run_ready(second_thread);
+    }
+    shared = {};
+    first_release.go_on();
+    first.get();
+    on.check_freed();
+}
+
+BOOST_AUTO_TEST_CASE(a_body_may_end_while_another_thread_releases_its_lock)
+{
+    stage on;
+    std::optional<stopped_inside> first_release;
+    std::optional<elsewhere<void>> first;
+    asio::io_context second_thread;
+    auto body = start(second_thread, on.by->with_lock("k", [&](lock& held) -> asio::awaitable<int> {
+        first_release.emplace(*on.backend, operation::release);
+        first.emplace(held.release());
+        first_release->wait_until_reached();
+        co_return 7;
+    }));
+    run_ready(second_thread);
+    first_release->go_on();
+    first->get();
+    BOOST_TEST(body.get(second_thread) == 7);
+    on.check_freed();
+}
+
+BOOST_AUTO_TEST_CASE(a_shutdown_waits_for_a_release_that_is_being_carried_out)
+{
+    for (const auto deadline : {0ms, 60'000ms}) {
+        stage on;
+        lock held = run_coro(on.io, on.by->acquire("k"));
+        stopped_inside releasing(*on.backend, operation::release);
+        elsewhere<void> release(held.release());
+        releasing.wait_until_reached();
+        auto shutdown = start(on.io, on.by->shutdown(deadline));
+        on.run_ready();
+        BOOST_TEST(!shutdown.done());
+        releasing.go_on();
+        release.get();
+        BOOST_TEST(shutdown.get(on.io).clean());
+        held = {};
+        on.check_freed();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_granted_after_a_shutdown)
+{
+    for (const bool only_tries : {false, true}) {
+        stage on;
+        stopped_inside granting(*on.backend, operation::create);
+        const auto acquire = [](colock::locker by, bool tries) -> asio::awaitable<void> {
+            if (tries)
+                static_cast<void>(co_await by.try_acquire("k", {.ttl = 0ms}));
+            else
+                static_cast<void>(co_await by.acquire("k", {.ttl = 0ms}));
+        };
+        elsewhere<void> acquiring(acquire(*on.by, only_tries));
+        granting.wait_until_reached();
+        auto shutdown = start(on.io, on.by->shutdown(1min));
+        on.run_ready();
+        BOOST_TEST(!shutdown.done(), "a shutdown does not wait for an acquire that is under way");
+        granting.go_on();
+        BOOST_CHECK_EXCEPTION(acquiring.get(), create_error,
+            [](const create_error& refused) { return refused.code() == errc::shutting_down; });
+        BOOST_TEST(shutdown.get(on.io).clean());
+        BOOST_TEST(on.by->stats().held == 0U);
+        BOOST_TEST(!run_coro(on.io, on.by->is_locked("k")));
+        on.check_freed();
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
