@@ -118,6 +118,7 @@ public:
 
 private:
     friend class detail::record;
+    friend class detail::core;
     using core_ptr = std::shared_ptr<detail::core>;
 
     lock(claim_ptr&& record, core_ptr&& core) noexcept : record_(std::move(record)), core_(std::move(core)) {}

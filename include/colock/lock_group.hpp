@@ -36,7 +36,7 @@ public:
     [[nodiscard]] asio::awaitable<void> acquire(std::string key, acquire_options options = {});
 
     /// Extends all, newest first, and returns the status of each in that order; a failure does not stop the others.
-    /// \throws validation_error `invalid_ttl`
+    /// \throws validation_error `invalid_ttl`: out of range, 0, or one of them has no ttl; none is extended then
     [[nodiscard]] asio::awaitable<std::vector<lock_report>> extend(std::chrono::milliseconds ttl);
 
     /// Releases all, newest first, and returns the status of each in that order: `errc::not_held` for one that had

@@ -87,6 +87,8 @@ public:
         std::shared_ptr<core> self, std::vector<std::string> keys, acquire_options options);
     static asio::awaitable<lock> acquire_for_group(
         std::shared_ptr<core> self, std::string group, std::string key, acquire_options options);
+    static asio::awaitable<std::vector<lock_report>> extend_each(
+        std::vector<lock>& locks, std::chrono::milliseconds ttl);
     static asio::awaitable<std::vector<lock_report>> release_each(std::vector<lock> locks);
     static asio::awaitable<void> release(std::shared_ptr<core> self, record_ptr held, on_failure report);
     /// Quiet, and deaf to the caller's cancellation; bounded by the operation timeout.

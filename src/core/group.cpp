@@ -227,6 +227,24 @@ asio::awaitable<lock_group> core::acquire_all(
     co_return co_await all.run();
 }
 
+asio::awaitable<std::vector<lock_report>> core::extend_each(std::vector<lock>& locks, std::chrono::milliseconds ttl)
+{
+    // All of them before any is extended: what is done by halves has to be reported, not thrown.
+    for (const lock& each : locks)
+        each.core_->check_extend(record::of(each.record_), ttl);
+    std::vector<lock_report> reports;
+    for (auto each = locks.rbegin(); each != locks.rend(); ++each) {
+        lock_report& report = reports.emplace_back();
+        report.key = each->key();
+        try {
+            co_await each->extend(ttl);
+        } catch (const extend_error& failed) {
+            report.status = failed.code();
+        }
+    }
+    co_return reports;
+}
+
 asio::awaitable<std::vector<lock_report>> core::release_each(std::vector<lock> locks)
 {
     std::vector<lock_report> reports;
@@ -293,17 +311,7 @@ asio::awaitable<void> lock_group::acquire(std::string key, acquire_options optio
 
 asio::awaitable<std::vector<lock_report>> lock_group::extend(std::chrono::milliseconds ttl)
 {
-    std::vector<lock_report> reports;
-    for (auto each = locks_.rbegin(); each != locks_.rend(); ++each) {
-        lock_report report{each->key(), {}};
-        try {
-            co_await each->extend(ttl);
-        } catch (const extend_error& failed) {
-            report.status = failed.code();
-        }
-        reports.push_back(std::move(report));
-    }
-    co_return reports;
+    return detail::core::extend_each(locks_, ttl);
 }
 
 asio::awaitable<std::vector<lock_report>> lock_group::release()

@@ -106,6 +106,27 @@ BOOST_AUTO_TEST_CASE(all_or_none_in_one_canonical_order)
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_group_is_not_extended_by_halves_without_a_report)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        auto group = on.run(on.locker->acquire_all({"a", "c"}));
+        on.run(group.acquire("b", {.ttl = 0ms}));
+        on.run(group.acquire("d"));
+        const auto refused = thrown_by<validation_error>([&] { static_cast<void>(on.run(group.extend(50s))); });
+        BOOST_TEST_REQUIRE(refused.has_value());
+        BOOST_TEST((refused->code() == errc::invalid_ttl));
+        BOOST_TEST(refused->key() == "b");
+        for (const auto& each : group.locks())
+            BOOST_TEST((each.ttl() == (each.key() == "b" ? 0s : 30s)));
+        if (on.script)
+            BOOST_TEST(on.script->count(operation::extend) == 0U);
+        for (const auto& report : on.run(group.release()))
+            BOOST_TEST(!report.status);
+        on.check_clean();
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_group_waits_for_a_busy_key_while_it_holds_nothing)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
