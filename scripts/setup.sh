@@ -181,27 +181,37 @@ setup_servers() {
 # cannot be had is said, and they do without it.
 setup_peers() {
     mkdir -p "$colock_peers"
-    install_peers node "$colock_root/benchmarks/peers/package.json" install_node_peers || true
-    install_peers python "$colock_root/benchmarks/peers/requirements.txt" install_python_peers ||
-        [ -z "$debian" ] || need 'python3 -c "import redis"' python3-redis "redis-py"
-    install_missing
-    say "peers: ready"
+    local without=()
+    install_peers node "$colock_root/benchmarks/peers/package.json" "node npm" install_node_peers || true
+    # Debian's own redis-py will do for the tests.
+    if ! install_peers python "$colock_root/benchmarks/peers/requirements.txt" python3 install_python_peers &&
+        have python3 && [ -n "$debian" ]; then
+        need 'python3 -c "import redis"' python3-redis "redis-py"
+        install_missing
+    fi
+    if [ ${#without[@]} -gt 0 ]; then
+        say "peers: without $(join "${without[@]}"); the tests and benchmarks that run beside these libraries are skipped"
+    else
+        say "peers: ready"
+    fi
 }
 
-# install_peers NAME VERSIONS COMMAND...: again only when the list of versions has changed
+# install_peers NAME VERSIONS TOOLS COMMAND...: again only when the list of versions has changed
 install_peers() {
-    local stamp=$colock_peers/$1.installed
+    local stamp=$colock_peers/$1.installed tool
+    for tool in $3; do
+        if ! have "$tool"; then
+            without+=("the $1 libraries (there is no $tool)")
+            return 1
+        fi
+    done
     cmp -s "$stamp" "$2" && return 0
     rm -f "$stamp"
-    "${@:3}" >"$colock_peers/$1.log" 2>&1 && cp "$2" "$stamp" && return 0
-    say "cannot install the $1 libraries: $(grep . "$colock_peers/$1.log" | tail -n 1)"
+    "${@:4}" >"$colock_peers/$1.log" 2>&1 && cp "$2" "$stamp" && return 0
+    without+=("the $1 libraries ($(grep . "$colock_peers/$1.log" | tail -n 1))")
     return 1
 }
 install_node_peers() {
-    if ! have node || ! have npm; then
-        echo "node and npm are needed"
-        return 1
-    fi
     cp "$colock_root/benchmarks/peers/package.json" "$colock_peers/" &&
         npm --prefix "$colock_peers" install --no-audit --no-fund
 }

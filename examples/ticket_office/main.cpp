@@ -51,11 +51,13 @@ try {
     std::string backend = "memory:";
     std::size_t clients = 300;
     std::size_t capacity = 15'000;
+    int limit = 13;
     bool unlocked = false;
     if (const auto early = tools::arguments("ticket_office: a crowd of clients races for the seats of a hall")
             .value("backend", backend, "URL", "where the locks live; default: memory:")
             .value("clients", clients, "N", "concurrent connections, 1 to 450; default: 300", 1, 450)
             .value("seats", capacity, "N", "1 to 1000000; default: 15000", 1, 1'000'000)
+            .value("limit", limit, "SECONDS", "closes then, sold out or not; default: 13", 1, 3600)
             .flag("unlocked", unlocked, "sell without the lock, and see seats sold twice")
             .parse(count, words))
         return *early;
@@ -63,7 +65,7 @@ try {
     asio::io_context io{1};
     hall seats(capacity, 12);
     const auto adapter = colock::make_adapter(io.get_executor(), backend);
-    const colock::locker locker(adapter, {.ttl = 5s, .retry = colock::retry_policy::forever().total_time(7s)});
+    const colock::locker locker(adapter, {.ttl = 5s, .retry = colock::retry_policy::forever().total_time(limit * 500ms)});
     ticket_office office(locker, seats, !unlocked);
     std::cout << "ticket office: " << grouped(capacity) << " seats in " << seats.blocks() << " blocks, " << clients
               << " clients, " << (unlocked ? "no lock" : adapter->name()) << '\n';
@@ -83,7 +85,7 @@ try {
                     io.stop();
             });
     }
-    io.run_for(13s);
+    io.run_for(limit * 1s);
     const auto elapsed = clock_type::now() - start;
 
     std::cout << (isatty(STDOUT_FILENO) ? "\r\033[K" : "");
