@@ -64,6 +64,9 @@ struct rig
                 memory, context->get_executor(), kind == behind::immediate ? timing::immediate : timing::posted);
         locker.emplace(backend(), std::move(options));
     }
+    rig(const rig&) = delete;
+    rig& operator=(const rig&) = delete;
+    ~rig() { check_contract(); }
 
     [[nodiscard]] asio::io_context& io() { return *context; }
     [[nodiscard]] std::shared_ptr<adapter> backend() const
@@ -116,6 +119,14 @@ struct rig
             advance(std::chrono::seconds(1), at);
     }
 
+    /// That the core has kept to what it promises an adapter.
+    void check_contract() const
+    {
+        if (!script)
+            return;
+        for (const auto& breach : script->breaches())
+            BOOST_TEST(breach.empty(), "the contract of adapter was broken: " << breach);
+    }
     /// That nobody holds, waits or settles, that the store is empty, and that the context has nothing left to do.
     void check_clean(where at = where::current())
     {

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <initializer_list>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -75,6 +77,12 @@ step step::busy(lease_clock::duration retry_after, std::string holder)
     return answering;
 }
 
+step step::others_wait() &&
+{
+    others_wait_ = true;
+    return std::move(*this);
+}
+
 step step::delay(lease_clock::duration span) &&
 {
     delay_ = span;
@@ -92,26 +100,6 @@ step step::after(std::function<void()> hook) &&
     after_ = std::move(hook);
     return std::move(*this);
 }
-
-/// One operation between the core and the backend.
-template <class Outcome>
-struct scripted_adapter::trip
-{
-    operation what;
-    step how;
-    /// Whose request it is, for the contract of abandon; null where there is none.
-    claim_ptr claim;
-    claim_ptr second_claim;
-    std::function<void(adapter&, completion<Outcome>)> send;
-    completion<Outcome> done;
-
-    void answer(Outcome outcome)
-    {
-        if (how.after_)
-            how.after_();
-        done(std::move(outcome));
-    }
-};
 
 /// Lets go of what is held back when its context dies: the completions may own what must not outlive it.
 struct scripted_adapter::state : detail::context_member
@@ -134,9 +122,41 @@ struct scripted_adapter::state : detail::context_member
     {
         std::deque<request> dropped;
         std::vector<claim_ptr> members;
+        std::map<const colock::claim*, claim_ptr> waits;
         const std::lock_guard guard(mutex);
         dropped.swap(held);
         members.swap(in_session);
+        waits.swap(waiting);
+        under_way.clear();
+    }
+
+    /// The mutex is held.
+    void enter(const colock::claim& subject, operation what)
+    {
+        const auto breach = [&](const std::string& why) {
+            breaches.push_back(subject.key() + ": " + to_string(what) + " started " + why);
+        };
+        if (const auto other = under_way.find(&subject); other != under_way.end())
+            breach(std::string("while ") + to_string(other->second) + " is under way");
+        if (waiting.contains(&subject))
+            breach("before its wait had ended or was cancelled");
+        if (what != operation::wait)
+            under_way[&subject] = what;
+    }
+    void leave(std::initializer_list<const colock::claim*> done)
+    {
+        const std::lock_guard guard(mutex);
+        for (const auto* subject : done)
+            under_way.erase(subject);
+    }
+    void end_wait(const colock::claim* subject)
+    {
+        claim_ptr last;
+        const std::lock_guard guard(mutex);
+        if (const auto found = waiting.find(subject); found != waiting.end()) {
+            last = std::move(found->second);
+            waiting.erase(found);
+        }
     }
 
     mutable std::mutex mutex;
@@ -146,8 +166,42 @@ struct scripted_adapter::state : detail::context_member
     std::deque<request> held;
     bool trust_abandon = false;
     std::optional<colock::capabilities> pretended;
+    std::optional<adapter_limits> pretended_limits;
+    std::map<const colock::claim*, operation> under_way;
+    std::map<const colock::claim*, claim_ptr> waiting;
+    std::vector<std::string> breaches;
     std::optional<lease_clock::time_point> session_until;
     std::vector<claim_ptr> in_session;
+};
+
+/// One operation between the core and the backend.
+template <class Outcome>
+struct scripted_adapter::trip
+{
+    operation what;
+    step how;
+    /// Whose request it is, for the contract of abandon; null where there is none.
+    claim_ptr claim;
+    claim_ptr second_claim;
+    std::function<void(adapter&, completion<Outcome>)> send;
+    completion<Outcome> done;
+    /// Whose one operation this is.
+    std::shared_ptr<state> where;
+    claim_ptr occupies;
+    claim_ptr occupies_too;
+
+    void answer(Outcome outcome)
+    {
+        if (how.after_)
+            how.after_();
+        if (where)
+            where->leave({occupies.get(), occupies_too.get()});
+        if constexpr (std::is_same_v<Outcome, release_outcome>)
+            outcome.others_wait = outcome.others_wait || how.others_wait_;
+        else if constexpr (std::is_same_v<Outcome, hand_over_outcome>)
+            outcome.released.others_wait = outcome.released.others_wait || how.others_wait_;
+        done(std::move(outcome));
+    }
 };
 
 scripted_adapter::scripted_adapter(std::shared_ptr<adapter> backend, timing when)
@@ -213,6 +267,12 @@ void scripted_adapter::forget_calls()
 {
     const std::lock_guard guard(state_->mutex);
     state_->calls.clear();
+}
+
+std::vector<std::string> scripted_adapter::breaches() const
+{
+    const std::lock_guard guard(state_->mutex);
+    return state_->breaches;
 }
 
 std::size_t scripted_adapter::held() const
@@ -321,7 +381,23 @@ capabilities scripted_adapter::capabilities() const noexcept
 
 adapter_limits scripted_adapter::limits() const noexcept
 {
-    return backend_->limits();
+    const std::lock_guard guard(state_->mutex);
+    return state_->pretended_limits.value_or(backend_->limits());
+}
+
+void scripted_adapter::set_limits(adapter_limits pretended)
+{
+    const std::lock_guard guard(state_->mutex);
+    state_->pretended_limits = pretended;
+}
+
+step scripted_adapter::begin(operation what, const claim_ptr& claim, std::chrono::milliseconds ttl)
+{
+    {
+        const std::lock_guard guard(state_->mutex);
+        state_->enter(*claim, what);
+    }
+    return begin({what, claim->key(), claim->token(), ttl, claim->sent()});
 }
 
 step scripted_adapter::begin(call started)
@@ -344,7 +420,9 @@ void scripted_adapter::run(trip<Outcome> started)
     case step::action::hold:
         return hold_back(std::move(started));
     case step::action::hold_unknown: {
-        trip<Outcome> answered{started.what, step::lose_request(), nullptr, nullptr, {}, std::move(started.done)};
+        trip<Outcome> answered{started.what, step::lose_request(), nullptr, nullptr, {}, std::move(started.done),
+            std::move(started.where), std::move(started.occupies), std::move(started.occupies_too)};
+        started.where = nullptr;
         started.done = completion<Outcome>([](Outcome) {});
         hold_back(std::move(started));
         return travel(std::move(answered));
@@ -432,27 +510,29 @@ void scripted_adapter::arrive(trip<Outcome> arrived)
 
 void scripted_adapter::start_create(claim_ptr claim, completion<create_outcome> done)
 {
-    auto how = begin({operation::create, claim->key(), claim->token(), claim->ttl()});
+    auto how = begin(operation::create, claim, claim->ttl());
     const auto send = [claim](adapter& backend, completion<create_outcome> end) {
         backend.start_create(claim, std::move(end));
     };
-    run<create_outcome>({operation::create, std::move(how), std::move(claim), nullptr, send, std::move(done)});
+    run<create_outcome>(
+        {operation::create, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
 }
 
 void scripted_adapter::start_release(claim_ptr claim, completion<release_outcome> done)
 {
     leave_session(claim);
-    auto how = begin({operation::release, claim->key(), claim->token(), claim->ttl()});
+    auto how = begin(operation::release, claim, claim->ttl());
     const auto send = [claim](adapter& backend, completion<release_outcome> end) {
         backend.start_release(claim, std::move(end));
     };
-    run<release_outcome>({operation::release, std::move(how), std::move(claim), nullptr, send, std::move(done)});
+    run<release_outcome>(
+        {operation::release, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
 }
 
 void scripted_adapter::start_abandon(claim_ptr claim, completion<release_outcome> done)
 {
     leave_session(claim);
-    auto how = begin({operation::abandon, claim->key(), claim->token(), claim->ttl()});
+    auto how = begin(operation::abandon, claim, claim->ttl());
     const auto send = [claim, state = state_](adapter& backend, completion<release_outcome> end) {
         bool late = false;
         {
@@ -466,49 +546,64 @@ void scripted_adapter::start_abandon(claim_ptr claim, completion<release_outcome
         else
             backend.start_abandon(claim, std::move(end));
     };
-    run<release_outcome>({operation::abandon, std::move(how), std::move(claim), nullptr, send, std::move(done)});
+    run<release_outcome>(
+        {operation::abandon, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
 }
 
 void scripted_adapter::start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
 {
-    auto how = begin({operation::extend, claim->key(), claim->token(), ttl});
+    auto how = begin(operation::extend, claim, ttl);
     const auto send = [claim, ttl](adapter& backend, completion<extend_outcome> end) {
         backend.start_extend(claim, ttl, std::move(end));
     };
-    run<extend_outcome>({operation::extend, std::move(how), std::move(claim), nullptr, send, std::move(done)});
+    run<extend_outcome>(
+        {operation::extend, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
 }
 
 void scripted_adapter::start_is_valid(claim_ptr claim, completion<valid_outcome> done)
 {
-    auto how = begin({operation::is_valid, claim->key(), claim->token(), claim->ttl()});
+    auto how = begin(operation::is_valid, claim, claim->ttl());
     const auto send = [claim](adapter& backend, completion<valid_outcome> end) {
         backend.start_is_valid(claim, std::move(end));
     };
-    run<valid_outcome>({operation::is_valid, std::move(how), std::move(claim), nullptr, send, std::move(done)});
+    run<valid_outcome>(
+        {operation::is_valid, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
 }
 
 void scripted_adapter::start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done)
 {
-    auto how = begin({operation::wait, claim->key(), claim->token(), claim->ttl()});
+    auto how = begin(operation::wait, claim, claim->ttl());
     const auto send = [claim, until](adapter& backend, completion<woken> end) {
         backend.start_wait(claim, until, std::move(end));
     };
-    if (how.what_ == step::action::hold)
-        return hold_back<woken>({operation::wait, std::move(how), std::move(claim), nullptr, send, std::move(done)});
+    {
+        const std::lock_guard guard(state_->mutex);
+        state_->waiting[claim.get()] = claim;
+    }
+    auto ended = [known = std::weak_ptr(state_), subject = claim.get(), end = std::move(done)](woken outcome) mutable {
+        if (const auto left = known.lock())
+            left->end_wait(subject);
+        end(outcome);
+    };
+    if (how.what_ == step::action::hold) {
+        return hold_back<woken>({operation::wait, std::move(how), std::move(claim), nullptr, send, std::move(ended),
+            nullptr, nullptr, nullptr});
+    }
     if (timing_ == timing::immediate)
-        return send(*backend_, std::move(done));
+        return send(*backend_, std::move(ended));
     // Weak: a wait may last as long as its backend keeps it.
-    send(*backend_, [weak = std::weak_ptr(self()), done = std::move(done)](woken outcome) mutable {
+    send(*backend_, [weak = std::weak_ptr(self()), end = std::move(ended)](woken outcome) mutable {
         const auto by = weak.lock();
         const auto where = by ? by->executor() : asio::any_io_executor();
         if (where)
-            asio::post(where, [done = std::move(done), outcome]() mutable { done(outcome); });
+            asio::post(where, [end = std::move(end), outcome]() mutable { end(outcome); });
     });
 }
 
 void scripted_adapter::cancel_wait(claim& claim) noexcept
 {
     std::vector<state::request> dropped;
+    state_->end_wait(&claim);
     {
         const std::lock_guard guard(state_->mutex);
         auto& held = state_->held;
@@ -527,12 +622,16 @@ void scripted_adapter::cancel_wait(claim& claim) noexcept
 void scripted_adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
 {
     leave_session(held);
-    auto how = begin({operation::hand_over, held->key(), held->token(), held->ttl()});
+    auto how = begin(operation::hand_over, held, held->ttl());
+    {
+        const std::lock_guard guard(state_->mutex);
+        state_->enter(*next, operation::hand_over);
+    }
     const auto send = [held, next](adapter& backend, completion<hand_over_outcome> end) {
         backend.start_hand_over(held, next, std::move(end));
     };
     run<hand_over_outcome>(
-        {operation::hand_over, std::move(how), std::move(held), std::move(next), send, std::move(done)});
+        {operation::hand_over, std::move(how), held, next, send, std::move(done), state_, held, next});
 }
 
 void scripted_adapter::start_inspect(std::string key, completion<list_outcome> done)
@@ -541,7 +640,8 @@ void scripted_adapter::start_inspect(std::string key, completion<list_outcome> d
     const auto send = [key = std::move(key)](adapter& backend, completion<list_outcome> end) {
         backend.start_inspect(key, std::move(end));
     };
-    run<list_outcome>({operation::inspect, std::move(how), nullptr, nullptr, send, std::move(done)});
+    run<list_outcome>(
+        {operation::inspect, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
 }
 
 void scripted_adapter::start_break(std::string key, completion<list_outcome> done)
@@ -549,7 +649,8 @@ void scripted_adapter::start_break(std::string key, completion<list_outcome> don
     auto how = begin({operation::break_key, key, {}, {}});
     const auto send = [key = std::move(key)](
                           adapter& backend, completion<list_outcome> end) { backend.start_break(key, std::move(end)); };
-    run<list_outcome>({operation::break_key, std::move(how), nullptr, nullptr, send, std::move(done)});
+    run<list_outcome>(
+        {operation::break_key, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
 }
 
 void scripted_adapter::start_list(filter which, completion<list_outcome> done)
@@ -558,7 +659,8 @@ void scripted_adapter::start_list(filter which, completion<list_outcome> done)
     const auto send = [which = std::move(which)](adapter& backend, completion<list_outcome> end) {
         backend.start_list(which, std::move(end));
     };
-    run<list_outcome>({operation::list, std::move(how), nullptr, nullptr, send, std::move(done)});
+    run<list_outcome>(
+        {operation::list, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
 }
 
 void scripted_adapter::start_purge(std::size_t limit, completion<list_outcome> done)
@@ -567,7 +669,8 @@ void scripted_adapter::start_purge(std::size_t limit, completion<list_outcome> d
     const auto send = [limit](adapter& backend, completion<list_outcome> end) {
         backend.start_purge(limit, std::move(end));
     };
-    run<list_outcome>({operation::purge, std::move(how), nullptr, nullptr, send, std::move(done)});
+    run<list_outcome>(
+        {operation::purge, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
 }
 
 void scripted_adapter::start_close(lease_clock::duration deadline, completion<closed> done)
@@ -575,7 +678,7 @@ void scripted_adapter::start_close(lease_clock::duration deadline, completion<cl
     auto how = begin({operation::close, {}, {}, {}});
     const auto send = [deadline](
                           adapter& backend, completion<closed> end) { backend.start_close(deadline, std::move(end)); };
-    run<closed>({operation::close, std::move(how), nullptr, nullptr, send, std::move(done)});
+    run<closed>({operation::close, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
 }
 
 } // namespace colock::testing

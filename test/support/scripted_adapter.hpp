@@ -40,6 +40,8 @@ struct call
     colock::token token{};
     /// Of an extend: the new one; else the claim's.
     std::chrono::milliseconds ttl{0};
+    /// What the claim said of when it was started; of a hand_over the one that is given back.
+    lease_clock::time_point sent{};
 };
 
 /// What is to become of one operation on its way to the backend and back.
@@ -64,6 +66,8 @@ public:
     /// A release, abandon, extend or is_valid is not carried out and answered with "not held".
     [[nodiscard]] static step not_held() { return step(action::not_held); }
 
+    /// A release or hand_over is answered with word that other lockers listen for it.
+    step others_wait() &&;
     /// On the way to the backend, by lease_timer. Not for waits.
     step delay(lease_clock::duration span) &&;
     /// Called when the operation arrives, before it is carried out: a place to move the clock.
@@ -90,6 +94,7 @@ private:
     failure_ptr error_;
     lease_clock::duration retry_after_{0};
     std::string holder_;
+    bool others_wait_ = false;
     lease_clock::duration delay_{0};
     std::function<void()> before_;
     std::function<void()> after_;
@@ -134,6 +139,9 @@ public:
     [[nodiscard]] std::vector<call> calls() const;
     [[nodiscard]] std::size_t count(operation what) const;
     void forget_calls();
+    /// Where the core broke the contract of adapter: two operations of one claim at once, or one before the claim's
+    /// wait had ended or was cancelled.
+    [[nodiscard]] std::vector<std::string> breaches() const;
 
     /// Requests that are held back now.
     [[nodiscard]] std::size_t held() const;
@@ -146,6 +154,7 @@ public:
     void trust_abandon(bool trust);
     /// Pretends to be able to do this. Default: what the backend below can, `immediate` as the timing says.
     void set_capabilities(colock::capabilities pretended);
+    void set_limits(adapter_limits pretended);
 
     /// From now on a grant is tied to a session, as on a backend that ends what a lost client held: it is good until
     /// then at the most.
@@ -187,6 +196,7 @@ private:
     struct trip;
 
     [[nodiscard]] step begin(call started);
+    [[nodiscard]] step begin(operation what, const claim_ptr& claim, std::chrono::milliseconds ttl);
     template <class Outcome>
     void run(trip<Outcome> started);
     template <class Outcome>

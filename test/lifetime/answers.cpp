@@ -1,0 +1,284 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const retry_policy rarely = retry_policy::fixed(24h).jitter(0);
+const error_code driver_code = make_error_code(boost::system::errc::connection_refused);
+
+step failing()
+{
+    return step::fail(errc::unavailable, "the cable was cut", driver_code);
+}
+
+asio::awaitable<void> sleep_for(lease_clock::duration span)
+{
+    lease_timer timer(co_await asio::this_coro::executor, span);
+    co_await timer.async_wait(asio::deferred);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(errors)
+
+BOOST_AUTO_TEST_CASE(every_verb_passes_on_what_the_backend_said)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k");
+    struct row
+    {
+        operation fails;
+        std::function<void()> run;
+    };
+    const auto once = acquire_options{.retry = retry_policy::never()};
+    for (const auto& [fails, run] : std::vector<row>{
+             {operation::create, [&] { static_cast<void>(on.acquire("o", once)); }},
+             {operation::create, [&] { static_cast<void>(on.run(on.locker->try_acquire("o"))); }},
+             {operation::extend, [&] { on.run(held.extend(40s)); }},
+             {operation::is_valid, [&] { static_cast<void>(on.run(held.is_locked())); }},
+             {operation::inspect, [&] { static_cast<void>(on.run(on.locker->is_locked("k"))); }},
+             {operation::list, [&] { static_cast<void>(on.run(on.locker->list())); }},
+             {operation::purge, [&] { static_cast<void>(on.run(on.locker->purge())); }},
+             {operation::break_key, [&] { static_cast<void>(on.run(on.locker->break_lock("o"))); }},
+             {operation::release, [&] { on.run(held.release(on_failure::raise)); }},
+         })
+    {
+        BOOST_TEST_CONTEXT(to_string(fails))
+        {
+            on.script->next(fails, failing().before([&] { on.clock.skip(3s); }));
+            const auto thrown = thrown_by<error>(run);
+            BOOST_TEST_REQUIRE(thrown.has_value());
+            BOOST_TEST((thrown->code() == errc::unavailable));
+            BOOST_TEST((thrown->cause() == driver_code));
+            BOOST_TEST(thrown->detail() == "the cable was cut");
+            BOOST_TEST(thrown->attempts() == 1U);
+            BOOST_TEST((thrown->elapsed() >= 3s));
+        }
+    }
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_question_that_failed_says_nothing_about_the_lock)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k");
+    on.script->next(operation::is_valid, failing());
+    COLOCK_THROWS(error, errc::unavailable, on.run(held.is_locked()));
+    BOOST_TEST(held.held());
+    BOOST_TEST(on.run(held.is_locked()));
+}
+
+BOOST_AUTO_TEST_CASE(who_holds_it_is_named_unless_the_last_answer_was_an_error)
+{
+    const auto twice = acquire_options{.retry = retry_policy::fixed(0s).jitter(0).times(1)};
+    {
+        rig on(behind::scripted);
+        on.script->next(operation::create, failing());
+        on.script->next(operation::create, step::busy({}, "bob"));
+        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(on.acquire("k", twice)); });
+        BOOST_TEST_REQUIRE(thrown.has_value());
+        BOOST_TEST(thrown->detail() == "held by bob");
+        BOOST_TEST(thrown->attempts() == 2U);
+    }
+    {
+        rig on(behind::scripted);
+        on.script->next(operation::create, step::busy({}, "bob"));
+        on.script->next(operation::create, failing());
+        const auto thrown = thrown_by<create_error>([&] { static_cast<void>(on.acquire("k", twice)); });
+        BOOST_TEST_REQUIRE(thrown.has_value());
+        BOOST_TEST(thrown->detail() == "the cable was cut");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_shutdown_is_named_as_what_ended_a_body)
+{
+    rig on(behind::scripted);
+    auto working = on.start(on.locker->with_lock("k", [] { return sleep_for(1h); }));
+    on.ready();
+    on.run(on.locker->shutdown(1min));
+    const auto thrown = thrown_by<lost_error>([&] { working.get(on.io()); });
+    BOOST_TEST_REQUIRE(thrown.has_value());
+    BOOST_TEST(thrown->detail().find("shutting_down") != std::string::npos, thrown->detail());
+}
+
+BOOST_AUTO_TEST_CASE(bad_input_takes_no_time)
+{
+    rig on;
+    const auto thrown = thrown_by<validation_error>([&] { static_cast<void>(on.acquire("")); });
+    BOOST_TEST_REQUIRE(thrown.has_value());
+    BOOST_TEST(thrown->elapsed().count() == 0);
+    BOOST_TEST(thrown->attempts() == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(attempts)
+
+BOOST_AUTO_TEST_CASE(a_bound_that_an_answer_has_lifted_is_forgotten)
+{
+    rig on(behind::scripted);
+    on.script->always(operation::wait, step::hold());
+    on.script->next(operation::create, step::busy(1s));
+    on.script->always(operation::create, step::busy());
+    auto waiting = on.start(on.locker->acquire("k", {.retry = rarely}));
+    on.advance_by_steps(10s, 500ms);
+    BOOST_TEST(on.script->count(operation::create) == 2U);
+    BOOST_TEST(!waiting.done());
+}
+
+BOOST_AUTO_TEST_CASE(an_attempt_that_fails_counts_although_it_was_woken)
+{
+    for (const bool late : {false, true}) {
+        rig on(behind::scripted);
+        on.script->always(operation::wait, step::hold());
+        on.script->next(operation::create, step::busy());
+        on.script->next(operation::create, late ? step::pass().before([&] { on.clock.skip(29s); }) : failing());
+        auto waiting = on.start(on.locker->acquire("k", {.ttl = 30s, .retry = retry_policy::fixed(24h).times(1)}));
+        on.ready();
+        BOOST_TEST_REQUIRE(on.script->deliver());
+        on.ready();
+        BOOST_TEST_REQUIRE(waiting.done());
+        COLOCK_THROWS(create_error, errc::unavailable, waiting.get(on.io()));
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(after_an_error_only_time_helps)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k");
+    on.script->next(operation::create, failing());
+    auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(10s).jitter(0)}));
+    on.ready();
+    BOOST_TEST(on.script->count(operation::wait) == 0U);
+    held = {};
+    on.advance(5s);
+    BOOST_TEST(on.script->count(operation::create) == 2U);
+    on.advance(6s);
+    BOOST_TEST(waiting.done());
+}
+
+BOOST_AUTO_TEST_CASE(a_late_grant_is_given_back_before_the_next_attempt)
+{
+    rig on(behind::scripted);
+    on.script->next(operation::create, step::pass().before([&] { on.clock.skip(29s); }));
+    on.script->next(operation::release, step::hold());
+    auto waiting = on.start(on.locker->acquire("k", {.ttl = 30s, .retry = retry_policy::fixed(1s).jitter(0)}));
+    on.advance_by_steps(5s, 500ms);
+    BOOST_TEST(on.script->count(operation::create) == 1U);
+    on.script->deliver();
+    on.ready();
+    BOOST_TEST(waiting.get(on.io()).held());
+    BOOST_TEST(on.script->count(operation::create) == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_single_attempt_that_was_busy_leaves_nothing_to_take_back)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k");
+    BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
+    on.ready();
+    BOOST_TEST(on.script->count(operation::abandon) == 0U);
+    BOOST_TEST(on.script->count(operation::release) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_cancelled_acquire_left_is_taken_back_as_what_it_is)
+{
+    struct row
+    {
+        bool busy;
+        std::size_t releases;
+        std::size_t abandons;
+    };
+    for (const auto& [busy, releases, abandons] : {row{true, 0, 1}, row{false, 1, 0}}) {
+        rig on(behind::scripted);
+        colock::locker rival(on.memory);
+        lock other;
+        if (busy)
+            other = on.run(rival.acquire("k"));
+        asio::cancellation_signal cancel;
+        on.script->next(operation::create, step::hold());
+        on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
+        on.ready();
+        cancel.emit(asio::cancellation_type::terminal);
+        on.ready();
+        on.script->deliver();
+        on.ready();
+        BOOST_TEST(on.script->count(operation::release) == releases);
+        BOOST_TEST(on.script->count(operation::abandon) == abandons);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_tried_once_the_locker_shuts_down)
+{
+    for (const auto kind : {behind::immediate, behind::scripted}) {
+        rig on(kind);
+        on.run(on.locker->shutdown());
+        COLOCK_THROWS(create_error, errc::shutting_down, on.run(on.locker->try_acquire("k")));
+        COLOCK_THROWS(create_error, errc::shutting_down, on.acquire("k"));
+        BOOST_TEST(on.script->count(operation::create) == 0U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(every_operation_carries_the_time_when_it_was_started)
+{
+    for (const auto kind : {behind::immediate, behind::scripted}) {
+        rig on(kind);
+        auto now = lease_clock::now();
+        const auto later = [&] {
+            on.clock.skip(1s);
+            now = lease_clock::now();
+            on.script->forget_calls();
+        };
+        const auto check = [&](operation what) {
+            on.ready();
+            const auto calls = on.script->calls();
+            BOOST_TEST_REQUIRE(calls.size() == 1U);
+            BOOST_TEST((calls[0].what == what));
+            BOOST_TEST((calls[0].sent >= now));
+            BOOST_TEST((calls[0].sent <= lease_clock::now()));
+        };
+        later();
+        auto held = on.acquire("k");
+        check(operation::create);
+        later();
+        on.run(held.extend(50s));
+        check(operation::extend);
+        later();
+        static_cast<void>(on.run(held.is_locked()));
+        check(operation::is_valid);
+        if (kind == behind::immediate) {
+            // There a release may carry the time of an earlier operation.
+            held = {};
+            continue;
+        }
+        later();
+        held = {};
+        check(operation::release);
+
+        // What a late grant is given back with.
+        on.script->next(operation::create, step::pass().after([&] { on.clock.skip(29s); }));
+        on.script->next(operation::release, step::pass().before(later));
+        COLOCK_THROWS(create_error, errc::unavailable, on.acquire("k", {.ttl = 30s, .retry = retry_policy::never()}));
+        on.ready();
+        const auto calls = on.script->calls();
+        for (const auto& made : calls)
+            BOOST_TEST((lease_clock::now() - made.sent < 20s));
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

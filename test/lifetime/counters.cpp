@@ -1,0 +1,223 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <colock/observer.hpp>
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const retry_policy rarely = retry_policy::fixed(24h).jitter(0);
+
+/// Counts what a renewal and a release are told as.
+struct counting_observer : observer
+{
+    int renewals = 0;
+    int releases = 0;
+
+    void renewed(std::string_view, std::chrono::nanoseconds) noexcept override { ++renewals; }
+    void released(std::string_view) noexcept override { ++releases; }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(counters)
+
+BOOST_AUTO_TEST_CASE(every_attempt_and_every_wait_is_counted)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        auto held = on.acquire("k");
+        BOOST_TEST(on.locker->stats().attempts == 1U);
+        for (const auto wait : {9s, 3s}) {
+            auto waiting = on.start(on.locker->acquire("k", {.retry = rarely}));
+            on.advance(wait);
+            held = {};
+            held = waiting.get(on.io());
+        }
+        const auto stats = on.locker->stats();
+        BOOST_TEST(stats.grants == 3U);
+        BOOST_TEST(stats.waits == 2U);
+        BOOST_TEST((stats.waited_total >= 12s));
+        BOOST_TEST((stats.waited_longest >= 9s));
+        BOOST_TEST((stats.waited_longest < 11s));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_explicit_extension_is_no_renewal)
+{
+    const auto ears = std::make_shared<counting_observer>();
+    rig on(behind::scripted, {.observer = ears});
+    auto held = on.acquire("k", {.ttl = 1h, .renewal = renewal::automatic});
+    on.run(held.extend(1h));
+    on.script->next(operation::extend, step::fail(errc::unavailable));
+    COLOCK_THROWS(extend_error, errc::unavailable, on.run(held.extend(1h)));
+    BOOST_TEST(on.locker->stats().renewals == 0U);
+    BOOST_TEST(on.locker->stats().renewal_errors == 0U);
+    BOOST_TEST(ears->renewals == 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_expiry_that_an_extension_finds_is_a_loss)
+{
+    rig on;
+    auto held = on.acquire("k", {.ttl = 10s});
+    on.clock.skip(20s);
+    COLOCK_THROWS(extend_error, errc::not_held, on.run(held.extend(10s)));
+    BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
+    BOOST_TEST(on.locker->stats().held == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(the_expiry_of_a_renewed_lock_is_noticed_although_nobody_listens)
+{
+    rig on(behind::scripted);
+    const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    on.script->always(operation::extend, step::fail(errc::unavailable));
+    on.advance_by_steps(31s, 500ms);
+    BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
+    BOOST_TEST(on.locker->stats().renewal_errors > 0U);
+    BOOST_TEST(on.script->count(operation::release) == 1U);
+    // Tried again every second.
+    BOOST_TEST(on.script->count(operation::extend) >= 15U);
+    BOOST_TEST(on.script->count(operation::extend) <= 21U);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_held_is_told_in_full)
+{
+    rig on;
+    auto plain = on.acquire("p", {.ttl = 0ms, .renewal = renewal::automatic});
+    auto group = on.run(on.locker->acquire_all({"a", "b"}, {.ttl = 20s, .mode = lock_mode::shared}));
+    const auto held = on.locker->held_locks();
+    BOOST_TEST_REQUIRE(held.size() == 3U);
+    for (const auto& each : held) {
+        const bool in_group = each.key != "p";
+        BOOST_TEST(each.group.empty() != in_group);
+        BOOST_TEST((each.mode == (in_group ? lock_mode::shared : lock_mode::exclusive)));
+        BOOST_TEST((each.ttl == (in_group ? 20s : 0s)));
+        BOOST_TEST(each.valid_for.has_value() == in_group);
+        BOOST_TEST(each.fence > 0U);
+    }
+    BOOST_TEST(held[1].group == held[2].group);
+    // Nothing to renew, nothing to wait for.
+    BOOST_TEST(on.idle());
+}
+
+BOOST_AUTO_TEST_CASE(the_last_locker_closes_its_adapter_once)
+{
+    for (const bool by_shutdown : {false, true}) {
+        rig on(behind::scripted);
+        std::optional<colock::locker> second(on.backend());
+        on.locker.reset();
+        on.ready();
+        BOOST_TEST(on.script->count(operation::close) == 0U);
+        if (by_shutdown)
+            on.run(second->shutdown());
+        BOOST_TEST(on.script->count(operation::close) == (by_shutdown ? 1U : 0U));
+        second.reset();
+        on.ready();
+        BOOST_TEST(on.script->count(operation::close) == 1U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_shutdown_leaves_behind_is_counted_as_unproven)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k");
+    on.script->next(operation::release, step::hold());
+    auto shutting = on.start(on.locker->shutdown(1s));
+    on.advance(2s);
+    const auto report = shutting.get(on.io());
+    BOOST_TEST(report.unproven == 1U);
+    const auto stats = on.locker->stats();
+    BOOST_TEST(stats.settled == 1U);
+    BOOST_TEST(stats.unproven == 1U);
+    BOOST_TEST(stats.releases == 0U);
+    on.script->deliver();
+    on.ready();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(at_once)
+
+BOOST_AUTO_TEST_CASE(a_release_that_fails_at_once_is_settled)
+{
+    rig on(behind::immediate);
+    auto held = on.acquire("k");
+    on.script->next(operation::release, step::fail(errc::unavailable));
+    on.run(held.release());
+    BOOST_TEST(on.stored().size() == 1U);
+    BOOST_TEST(on.locker->stats().settling == 1U);
+    BOOST_TEST(on.locker->stats().releases == 0U);
+    held = {};
+    on.wind_down();
+    BOOST_TEST(on.locker->stats().settled == 1U);
+    BOOST_TEST(on.locker->stats().unproven == 0U);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_claim_in_doubt_is_abandoned)
+{
+    rig on(behind::immediate);
+    on.script->next(operation::create, step::lose_reply());
+    auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1s).jitter(0)}));
+    on.advance(2s);
+    auto held = waiting.get(on.io());
+    held = {};
+    on.ready();
+    BOOST_TEST(on.script->count(operation::release) == 0U);
+    BOOST_TEST(on.script->count(operation::abandon) == 1U);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(who_listens_hears_of_the_release)
+{
+    for (const auto ttl : {0ms, 30'000ms}) {
+        rig on;
+        auto held = on.acquire("k", {.ttl = ttl});
+        auto lost = on.start(held.lost());
+        on.ready();
+        on.run(held.release());
+        on.ready();
+        BOOST_TEST_REQUIRE(lost.done());
+        BOOST_TEST((lost.get(on.io()) == lost_reason::released));
+        BOOST_TEST((on.run(held.lost()) == lost_reason::released));
+    }
+    rig on;
+    auto held = on.acquire("k");
+    on.run(held.release());
+    BOOST_TEST((on.run(held.lost()) == lost_reason::released));
+}
+
+BOOST_AUTO_TEST_CASE(an_observer_hears_of_a_plain_release)
+{
+    const auto ears = std::make_shared<counting_observer>();
+    rig on(behind::memory, {.observer = ears});
+    auto held = on.acquire("k");
+    on.run(held.release());
+    held = on.acquire("k");
+    held = {};
+    BOOST_TEST(ears->releases == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_grant_takes_its_deadline_out_of_the_timers)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        auto first = on.acquire("k");
+        auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1h).total_time(2h)}));
+        on.ready();
+        first = {};
+        const auto held = waiting.get(on.io());
+        BOOST_TEST(on.idle());
+        const auto other = on.acquire("o", {.retry = retry_policy::fixed(1h).total_time(2h)});
+        BOOST_TEST(on.idle());
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,409 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <algorithm>
+#include <list>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const acquire_options shared{.mode = lock_mode::shared};
+const acquire_options endless{.ttl = 0ms};
+const retry_policy rarely = retry_policy::fixed(24h).jitter(0);
+
+/// A locker whose waiters take turns over a backend with or without a queue of its own, and a rival beside it.
+struct table : rig
+{
+    colock::locker rival{memory};
+    std::list<asio::cancellation_signal> signals;
+
+    explicit table(bool fifo) : rig(behind::scripted)
+    {
+        auto can = script->capabilities();
+        can.fifo = fifo;
+        script->set_capabilities(can);
+        locker.emplace(backend());
+    }
+
+    [[nodiscard]] running<lock> wait_for(std::string key, acquire_options options = {})
+    {
+        if (!options.retry)
+            options.retry = rarely;
+        auto waiting = start(locker->acquire(std::move(key), std::move(options)));
+        ready();
+        return waiting;
+    }
+    /// A waiter that leaves when it is told to.
+    asio::cancellation_signal& guest(std::string key, acquire_options options = {})
+    {
+        if (!options.retry)
+            options.retry = rarely;
+        auto& leave = signals.emplace_back();
+        locker->async_acquire(
+            std::move(key), std::move(options), asio::bind_cancellation_slot(leave.slot(), [](error_code, lock) {}));
+        ready();
+        return leave;
+    }
+    void stop(asio::cancellation_signal& leave)
+    {
+        leave.emit(asio::cancellation_type::terminal);
+        ready();
+    }
+    [[nodiscard]] std::size_t count(operation what) const { return script->count(what); }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(turns)
+
+BOOST_AUTO_TEST_CASE(only_heads_ask_a_backend_that_answers_at_once)
+{
+    rig on(behind::immediate);
+    colock::locker rival(on.memory);
+    auto held = on.run(rival.acquire("k", endless));
+    std::vector<running<lock>> waiting;
+    for (int n = 0; n < 5; ++n) {
+        waiting.push_back(on.start(on.locker->acquire("k", {.retry = rarely})));
+        on.ready();
+        BOOST_TEST(on.script->count(operation::create) == 1U);
+        BOOST_TEST(on.script->count(operation::wait) == 1U);
+    }
+    held = {};
+    for (auto& each : waiting)
+        static_cast<void>(each.get(on.io()));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(behind_a_local_holder_a_head_asks_only_a_backend_with_a_queue)
+{
+    for (const bool fifo : {true, false}) {
+        table on(fifo);
+        auto held = on.run(on.rival.acquire("k", endless));
+        auto first = on.wait_for("k", {.ttl = 10s});
+        auto second = on.wait_for("k");
+        on.script->forget_calls();
+        held = {};
+        const auto holder = first.get(on.io());
+        on.ready();
+        // The first one's own, and the second one's, which has its place kept.
+        BOOST_TEST(on.count(operation::create) == (fifo ? 2U : 1U));
+        BOOST_TEST(on.count(operation::wait) == (fifo ? 1U : 0U));
+        if (fifo)
+            continue;
+        on.advance_by_steps(9s, 1s);
+        BOOST_TEST(on.count(operation::create) == 1U);
+        // An expiry wakes nobody.
+        on.advance_by_steps(2s, 100ms);
+        BOOST_TEST(second.done());
+        for (const auto& made : on.script->calls()) {
+            if (made.what == operation::create && made.sent > holder.expires_at() - 9s)
+                BOOST_TEST((made.sent >= holder.expires_at()));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(after_a_hand_over_the_next_in_line_does_not_ask)
+{
+    table on(false);
+    auto held = on.acquire("k");
+    auto first = on.wait_for("k");
+    auto second = on.wait_for("k");
+    on.script->forget_calls();
+    held = {};
+    held = first.get(on.io());
+    on.ready();
+    BOOST_TEST(on.count(operation::hand_over) == 1U);
+    BOOST_TEST(on.count(operation::create) == 0U);
+    held = {};
+    BOOST_TEST(second.get(on.io()).held());
+    BOOST_TEST(on.count(operation::hand_over) == 2U);
+    BOOST_TEST(on.count(operation::create) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_hand_over_that_finds_the_key_taken_is_no_attempt_of_the_next_one)
+{
+    table on(false);
+    auto held = on.run(on.rival.acquire("k", endless));
+    auto first = on.wait_for("k");
+    // Counted once, on its arrival behind the head.
+    auto second = on.wait_for("k", {.retry = retry_policy::fixed(24h).jitter(0).times(1)});
+    held = {};
+    held = first.get(on.io());
+    on.ready();
+    on.script->forget_calls();
+    on.script->always(operation::wait, step::hold());
+    on.script->next(operation::hand_over, step::busy());
+    on.script->next(operation::create, step::busy());
+    held = {};
+    on.ready();
+    BOOST_TEST(on.count(operation::hand_over) == 1U);
+    // The release woke it, which is no attempt either. It has spoken to the backend now: it listens.
+    BOOST_TEST(on.count(operation::create) == 1U);
+    BOOST_TEST(on.count(operation::wait) == 1U);
+    BOOST_TEST(!second.done());
+    on.script->deliver();
+    BOOST_TEST(second.get(on.io()).held());
+}
+
+BOOST_AUTO_TEST_CASE(a_recycled_queue_knows_nothing_of_its_former_key)
+{
+    table on(false);
+    auto held = on.run(on.rival.acquire("a", endless));
+    auto first = on.wait_for("a");
+    auto& second = on.guest("a");
+    held = {};
+    const auto holder = first.get(on.io());
+    on.stop(second);
+    // Nobody waits for the first key any more, but it is held.
+    auto other = on.wait_for("b");
+    BOOST_TEST_REQUIRE(other.done());
+    BOOST_TEST(other.get(on.io()).held());
+    BOOST_TEST(holder.held());
+}
+
+BOOST_AUTO_TEST_CASE(each_queue_counts_its_own_hand_overs)
+{
+    table on(false);
+    // How often in a row the lock goes straight to the next one.
+    const auto pass_on = [&](const std::string& key, int waiters) {
+        on.script->forget_calls();
+        auto held = on.acquire(key);
+        std::vector<running<lock>> line;
+        for (int n = 0; n < waiters; ++n)
+            line.push_back(on.wait_for(key));
+        for (auto& each : line) {
+            held = {};
+            held = each.get(on.io());
+        }
+        held = {};
+        on.ready();
+        return on.count(operation::hand_over);
+    };
+    BOOST_TEST(pass_on("a", 10) == 10U);
+    BOOST_TEST(pass_on("b", 16) == 16U);
+    // The others' turn comes once in seventeen.
+    BOOST_TEST(pass_on("c", 40) == 38U);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(only_an_exclusive_lock_is_handed_over_to_a_single_exclusive_claim)
+{
+    for (const bool fifo : {true, false}) {
+        struct row
+        {
+            lock_mode from;
+            std::vector<lock_mode> to;
+            bool handed_over;
+        };
+        constexpr auto x = lock_mode::exclusive;
+        constexpr auto s = lock_mode::shared;
+        for (const auto& [from, to, handed_over] :
+            {row{x, {x}, true}, row{x, {s}, false}, row{x, {s, s}, false}, row{s, {x}, false}})
+        {
+            table on(fifo);
+            auto held = on.acquire("k", {.mode = from});
+            std::vector<running<lock>> line;
+            for (const auto mode : to)
+                line.push_back(on.wait_for("k", {.mode = mode}));
+            held = {};
+            on.ready();
+            BOOST_TEST(on.count(operation::hand_over) == (handed_over ? 1U : 0U));
+            for (auto& each : line)
+                BOOST_TEST(each.done());
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_handed_over_to_a_claim_in_doubt_nor_by_one_that_was_lost_or_never_granted)
+{
+    {
+        table on(false);
+        auto held = on.acquire("k");
+        on.script->next(operation::create, step::lose_request());
+        auto doubtful = on.wait_for("k");
+        held = {};
+        on.ready();
+        BOOST_TEST(on.count(operation::hand_over) == 0U);
+        BOOST_TEST(on.count(operation::release) == 1U);
+    }
+    {
+        table on(false);
+        on.script->open_session(lease_clock::now() + 1h);
+        auto held = on.acquire("k");
+        auto waiting = on.wait_for("k");
+        on.script->end_session();
+        on.ready();
+        BOOST_TEST(on.count(operation::hand_over) == 0U);
+        BOOST_TEST(waiting.done());
+    }
+    {
+        table on(true);
+        auto held = on.run(on.rival.acquire("k", endless));
+        auto& head = on.guest("k");
+        auto waiting = on.wait_for("k");
+        on.stop(head);
+        BOOST_TEST(on.count(operation::hand_over) == 0U);
+        BOOST_TEST(on.count(operation::abandon) == 1U);
+        BOOST_TEST(!waiting.done());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_behind_a_writer_is_no_head)
+{
+    table on(true);
+    auto held = on.run(on.rival.acquire("k", endless));
+    auto writer = on.wait_for("k");
+    auto reader = on.wait_for("k", shared);
+    BOOST_TEST(on.count(operation::create) == 1U);
+    held = {};
+    held = writer.get(on.io());
+    BOOST_TEST(!reader.done());
+    held = {};
+    BOOST_TEST(reader.get(on.io()).held());
+}
+
+BOOST_AUTO_TEST_CASE(who_leaves_the_middle_lets_nobody_pass)
+{
+    table on(true);
+    auto held = on.run(on.rival.acquire("k", endless));
+    auto reader = on.wait_for("k", shared);
+    auto& writer = on.guest("k");
+    auto next_writer = on.wait_for("k");
+    auto last = on.wait_for("k", shared);
+    on.stop(writer);
+    BOOST_TEST(on.count(operation::create) == 1U);
+    held = {};
+    held = reader.get(on.io());
+    BOOST_TEST(!next_writer.done());
+    held = {};
+    held = next_writer.get(on.io());
+    BOOST_TEST(!last.done());
+}
+
+BOOST_AUTO_TEST_CASE(behind_a_granted_writer_the_next_writer_or_the_whole_run_of_readers_asks)
+{
+    struct row
+    {
+        std::vector<lock_mode> behind;
+        std::size_t ask;
+    };
+    constexpr auto x = lock_mode::exclusive;
+    constexpr auto s = lock_mode::shared;
+    for (const auto& [behind, ask] : {row{{x, s}, 1}, row{{x, x}, 1}, row{{s, s, x}, 2}, row{{s, x, s}, 1}}) {
+        table on(true);
+        auto held = on.run(on.rival.acquire("k", endless));
+        auto first = on.wait_for("k");
+        std::vector<running<lock>> line;
+        for (const auto mode : behind)
+            line.push_back(on.wait_for("k", {.mode = mode}));
+        on.script->forget_calls();
+        held = {};
+        held = first.get(on.io());
+        on.ready();
+        BOOST_TEST(on.count(operation::create) == 1 + ask);
+        held = {};
+        on.ready();
+        for (std::size_t n = 0; n < line.size(); ++n)
+            BOOST_TEST(line[n].done() == (n < ask));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_local_release_wakes_every_reader_in_front)
+{
+    table on(false);
+    on.script->always(operation::wait, step::hold());
+    auto held = on.acquire("k");
+    auto first = on.wait_for("k", shared);
+    auto second = on.wait_for("k", shared);
+    held = {};
+    on.ready();
+    BOOST_TEST(first.done());
+    BOOST_TEST(second.done());
+}
+
+BOOST_AUTO_TEST_CASE(a_release_in_doubt_lets_who_waits_look_for_itself)
+{
+    table on(false);
+    on.script->always(operation::wait, step::hold());
+    auto held = on.acquire("k");
+    auto reader = on.wait_for("k", shared);
+    on.script->next(operation::release, step::lose_reply());
+    held = {};
+    on.ready();
+    BOOST_TEST(reader.done());
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_lets_who_waits_look_for_itself)
+{
+    table on(false);
+    on.script->open_session(lease_clock::now() + 1h);
+    on.script->always(operation::wait, step::hold());
+    auto held = on.acquire("k");
+    auto waiting = on.wait_for("k");
+    on.script->always(operation::release, step::hold());
+    on.script->forget_calls();
+    on.script->end_session();
+    on.ready();
+    BOOST_TEST(on.count(operation::create) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(where_others_wait_too_the_own_waiters_let_them_go_first)
+{
+    struct row
+    {
+        lease_clock::duration took;
+        lease_clock::duration at_least;
+    };
+    // Twice what the release took, within bounds.
+    for (const auto& [took, at_least] : {row{0ms, 500us}, row{500ms, 20ms}}) {
+        table on(false);
+        on.script->always(operation::wait, step::hold());
+        auto held = on.acquire("k");
+        auto reader = on.wait_for("k", shared);
+        on.script->forget_calls();
+        lease_clock::time_point answered;
+        on.script->next(operation::release, step::pass().others_wait().after([&, skipped = took] {
+            on.clock.skip(skipped);
+            answered = lease_clock::now();
+        }));
+        held = {};
+        on.ready();
+        // However long the machine took meanwhile.
+        on.advance(25ms);
+        BOOST_TEST_REQUIRE(reader.done());
+        const auto calls = on.script->calls();
+        const auto create = std::ranges::find(calls, operation::create, &call::what);
+        BOOST_TEST_REQUIRE((create != calls.end()));
+        BOOST_TEST((create->sent - answered >= at_least));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(who_moves_up_is_not_counted_for_that)
+{
+    table on(true);
+    auto held = on.run(on.rival.acquire("k", endless));
+    auto& head = on.guest("k");
+    // Counted at 0 s and 10 s by its own delays.
+    auto counted = on.wait_for("k", {.retry = retry_policy::fixed(10s).jitter(0).times(3)});
+    on.advance_by_steps(15s, 1s);
+    on.stop(head);
+    BOOST_TEST(on.count(operation::create) == 2U);
+    // At 20 s and 30 s it asks.
+    on.advance_by_steps(13s, 1s);
+    BOOST_TEST(!counted.done());
+    on.advance_by_steps(4s, 1s);
+    BOOST_TEST_REQUIRE(counted.done());
+    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(counted.get(on.io())); });
+    BOOST_TEST_REQUIRE(thrown.has_value());
+    BOOST_TEST(thrown->attempts() == 4U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
