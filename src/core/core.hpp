@@ -270,7 +270,8 @@ private:
         const record_ptr& held, const std::shared_ptr<std::optional<valid_outcome>>& result, std::uint32_t& seen);
     void on_checked(const record_ptr& held, std::optional<valid_outcome>& result, valid_outcome outcome);
     template <class Outcome>
-    [[nodiscard]] bool await_result(record& held, const std::optional<Outcome>& result, std::uint32_t& seen);
+    [[nodiscard]] bool await_result(
+        record& held, const std::optional<Outcome>& result, time_point until, std::uint32_t& seen);
 
     // settle.cpp; the mutex is held.
     void enter_ending(record& ending);

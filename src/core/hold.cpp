@@ -140,7 +140,7 @@ bool core::is_unanswered(record& ending, std::uint32_t& seen)
         ending.answer_deadline = saturating_add(now, options_.operation_timeout);
     if (now >= ending.answer_deadline)
         return false;
-    ending.answer_by = ending.answer_deadline;
+    ending.answer_by = std::min(ending.answer_by, ending.answer_deadline);
     schedule(ending, std::min(ending.retry_at, ending.answer_by));
     return true;
 }
@@ -182,7 +182,8 @@ asio::awaitable<void> core::extend(std::shared_ptr<core> self, record_ptr held, 
     // A renewal may be under way, or another extend.
     while (!self->begin_extend(held, ttl, result, seen))
         co_await self->park(*held, place, seen);
-    while (self->await_result(*held, *result, seen))
+    const auto until = saturating_add(lease_clock::now(), self->options_.operation_timeout);
+    while (self->await_result(*held, *result, until, seen))
         co_await self->park(*held, place, seen);
     self->report_extended(*held, *result);
 }
@@ -241,7 +242,6 @@ bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
         subject.under_way = operation::extend;
         subject.extend_ttl = ttl;
         subject.extend_result = result;
-        subject.answer_deadline = saturating_add(now, options_.operation_timeout);
         reschedule_held(subject);
     }
     todo.run(*this);
@@ -250,12 +250,12 @@ bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
 }
 
 template <class Outcome>
-bool core::await_result(record& held, const std::optional<Outcome>& result, std::uint32_t& seen)
+bool core::await_result(record& held, const std::optional<Outcome>& result, time_point until, std::uint32_t& seen)
 {
     const std::lock_guard guard(mutex_);
-    if (result || held.where() == phase::ended || lease_clock::now() >= held.answer_deadline)
+    if (result || held.where() == phase::ended || lease_clock::now() >= until)
         return false;
-    held.answer_by = held.answer_deadline;
+    held.answer_by = std::min(held.answer_by, until);
     if (held.where() == phase::held)
         reschedule_held(held);
     else
@@ -298,7 +298,8 @@ asio::awaitable<bool> core::is_valid(std::shared_ptr<core> self, record_ptr held
             break;
         co_await self->park(*held, place, seen);
     }
-    while (self->await_result(*held, *result, seen))
+    const auto until = saturating_add(lease_clock::now(), self->options_.operation_timeout);
+    while (self->await_result(*held, *result, until, seen))
         co_await self->park(*held, place, seen);
     const std::unique_lock guard(self->mutex_);
     if (!*result)
@@ -322,10 +323,8 @@ core::query_start core::begin_is_valid(
         seen = held->version;
         if (held->under_way != operation::none)
             return query_start::busy;
-        const auto now = lease_clock::now();
         held->under_way = operation::query;
-        held->set_sent(now);
-        held->answer_deadline = saturating_add(now, options_.operation_timeout);
+        held->set_sent(lease_clock::now());
     }
     backend_->start_is_valid(held, [held, result](valid_outcome outcome) {
         if (const pinned_core alive{*held})

@@ -173,7 +173,6 @@ void core::begin_end(record& held, lost_reason reason, work& todo)
     held.end_reason = reason;
     held.move_to(phase::ending);
     held.renew_at = time_point::max();
-    held.answer_deadline = time_point::max();
     may_stand(held, held.ttl());
     enter_ending(held);
     if (key_queue* queue = find_queue(held); queue && queue->holder == &held)

@@ -114,8 +114,9 @@ public:
     std::chrono::milliseconds max_hold{0};
     time_point hold_until = time_point::max();
     time_point renew_at = time_point::max();
-    /// When coroutines that wait for the operation under way give up on it, and when the timer is to tell them.
+    /// When coroutines that wait for the release give up on it.
     time_point answer_deadline = time_point::max();
+    /// When the timer is to tell the first of those that wait for an answer.
     time_point answer_by = time_point::max();
     std::chrono::milliseconds extend_ttl{0};
     /// Where the caller of an extend finds its outcome; null for a renewal.

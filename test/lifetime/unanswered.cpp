@@ -1,0 +1,308 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+asio::awaitable<void> sleep_for(lease_clock::duration span)
+{
+    lease_timer timer(co_await asio::this_coro::executor, span);
+    co_await timer.async_wait(asio::deferred);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(one_at_a_time)
+
+BOOST_AUTO_TEST_CASE(a_renewal_gives_way_to_a_question_and_follows_it)
+{
+    rig on(behind::scripted);
+    const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    on.advance(9s);
+    on.script->next(operation::is_valid, step::hold());
+    auto asking = on.start(held.is_locked());
+    on.advance(2s);
+    BOOST_TEST(on.script->count(operation::extend) == 0U);
+    on.script->deliver();
+    BOOST_TEST(asking.get(on.io()));
+    on.ready();
+    BOOST_TEST(on.script->count(operation::extend) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_question_waits_for_a_renewal_and_for_another_question)
+{
+    rig on(behind::scripted);
+    const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    on.script->next(operation::extend, step::hold());
+    on.advance(11s);
+    on.script->next(operation::is_valid, step::hold());
+    auto first = on.start(held.is_locked());
+    auto second = on.start(held.is_locked());
+    on.ready();
+    BOOST_TEST(on.script->count(operation::is_valid) == 0U);
+    on.script->deliver();
+    on.ready();
+    BOOST_TEST(on.script->count(operation::is_valid) == 1U);
+    on.script->deliver();
+    BOOST_TEST(first.get(on.io()));
+    BOOST_TEST(second.get(on.io()));
+}
+
+BOOST_AUTO_TEST_CASE(a_release_follows_the_question_that_is_under_way)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k");
+    on.script->next(operation::is_valid, step::hold());
+    auto asking = on.start(held.is_locked());
+    on.ready();
+    auto releasing = on.start(held.release());
+    on.ready();
+    BOOST_TEST(on.script->count(operation::release) == 0U);
+    on.script->deliver();
+    releasing.get(on.io());
+    BOOST_TEST(on.script->count(operation::release) == 1U);
+    // It was true when it was answered, but is not any more.
+    BOOST_TEST(!asking.get(on.io()));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(extensions_follow_one_another)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k");
+    on.script->next(operation::extend, step::hold());
+    auto first = on.start(held.extend(40s));
+    auto second = on.start(held.extend(50s));
+    on.ready();
+    BOOST_TEST(on.script->count(operation::extend) == 1U);
+    on.script->deliver();
+    first.get(on.io());
+    second.get(on.io());
+    BOOST_TEST(held.ttl() == 50s);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(unanswered)
+
+BOOST_AUTO_TEST_CASE(a_question_about_a_fresh_lock_ends_after_the_operation_timeout)
+{
+    rig on(behind::scripted);
+    const auto held = on.acquire("k", {.ttl = 1h});
+    on.script->next(operation::is_valid, step::hold());
+    auto asking = on.start(held.is_locked());
+    on.advance(4s);
+    BOOST_TEST(!asking.done());
+    on.advance(2s);
+    BOOST_TEST_REQUIRE(asking.done());
+    BOOST_CHECK_THROW(asking.get(on.io()), error);
+    on.script->deliver();
+    on.ready();
+}
+
+BOOST_AUTO_TEST_CASE(an_extension_of_a_lock_that_was_lost_meanwhile_ends_all_the_same)
+{
+    rig on(behind::scripted);
+    on.script->open_session(lease_clock::now() + 1h);
+    auto held = on.acquire("k", {.ttl = 1h});
+    on.script->next(operation::extend, step::hold());
+    auto extending = on.start(held.extend(1h));
+    on.advance(1s);
+    on.script->end_session();
+    on.advance_by_steps(6s, 1s);
+    BOOST_TEST_REQUIRE(extending.done());
+    BOOST_CHECK_THROW(extending.get(on.io()), extend_error);
+    on.script->deliver();
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_shutdown_ends_what_waits_for_an_answer)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k", {.ttl = 1h});
+    on.script->next(operation::extend, step::hold());
+    auto extending = on.start(held.extend(1h));
+    on.ready();
+    auto shutting = on.start(on.locker->shutdown(1s));
+    on.advance(2s);
+    BOOST_TEST(!shutting.get(on.io()).clean());
+    on.ready();
+    BOOST_TEST_REQUIRE(extending.done());
+    BOOST_CHECK_THROW(extending.get(on.io()), extend_error);
+    on.script->deliver();
+    on.ready();
+}
+
+BOOST_AUTO_TEST_CASE(an_extension_that_shortens_is_noticed_without_its_answer)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k", {.ttl = 1h});
+    auto lost = on.start(held.lost());
+    on.ready();
+    on.script->next(operation::extend, step::hold());
+    auto extending = on.start(held.extend(1s));
+    on.advance(2s);
+    BOOST_TEST(lost.done());
+    on.script->deliver();
+    BOOST_CHECK_THROW(extending.get(on.io()), extend_error);
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_release_returns_with_its_first_answer)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k");
+    on.script->always(operation::release, step::fail(errc::unavailable));
+    auto releasing = on.start(held.release());
+    on.ready();
+    BOOST_TEST(releasing.done());
+    on.script->reset();
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(an_adapter_that_keeps_to_a_time_of_its_own_is_relied_upon_only_if_that_is_short_enough)
+{
+    struct row
+    {
+        std::chrono::milliseconds answers_within;
+        bool behind_an_extension;
+        bool timed;
+    };
+    for (const auto& [within, behind_an_extension, timed] :
+        {row{1s, false, false}, row{10s, false, true}, row{0s, false, true}, row{1s, true, true}})
+    {
+        rig on(behind::scripted);
+        auto limits = on.script->limits();
+        limits.answers_within = within;
+        on.script->set_limits(limits);
+        on.locker.emplace(on.backend());
+        auto held = on.acquire("k", {.ttl = 1h});
+        std::optional<running<void>> extending;
+        if (behind_an_extension) {
+            on.script->next(operation::extend, step::hold());
+            extending = on.start(held.extend(1h));
+            on.ready();
+        } else {
+            on.script->next(operation::release, step::hold());
+        }
+        auto releasing = on.start(held.release());
+        on.ready();
+        BOOST_TEST(!releasing.done());
+        on.advance(6s);
+        BOOST_TEST(releasing.done() == timed);
+        on.script->deliver();
+        on.wind_down();
+        BOOST_TEST(releasing.done());
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_release_after_a_body_cannot_be_cancelled)
+{
+    rig on(behind::scripted);
+    asio::cancellation_signal cancel;
+    std::optional<int> value;
+    on.script->next(operation::release, step::hold());
+    on.locker->async_with_lock(
+        "k", [] { return 7; }, asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr failure, int result) {
+            BOOST_TEST(!failure);
+            value = result;
+        }));
+    on.ready();
+    // It is free when the call is over.
+    BOOST_TEST(!value.has_value());
+    cancel.emit(asio::cancellation_type::terminal);
+    on.ready();
+    BOOST_TEST(!value.has_value());
+    on.script->deliver();
+    on.ready();
+    BOOST_TEST_REQUIRE(value.has_value());
+    BOOST_TEST(*value == 7);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_body_that_does_not_stop_keeps_nobody_busy)
+{
+    rig on;
+    auto working =
+        on.start(on.locker->with_lock("k", {.ttl = 30s, .renewal = renewal::manual}, []() -> asio::awaitable<void> {
+            co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+            co_await sleep_for(1min);
+        }));
+    on.ready();
+    on.clock.advance(on.io(), 29s);
+    on.ready();
+    on.advance_by_steps(32s, 1s);
+    COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+}
+
+BOOST_AUTO_TEST_CASE(clean_up_is_tried_at_growing_distances)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k");
+    on.script->always(operation::release, step::fail(errc::unavailable));
+    held = {};
+    on.ready();
+    on.advance_by_steps(12s, 10ms);
+    std::vector<lease_clock::time_point> tries;
+    for (const auto& made : on.script->calls()) {
+        if (made.what == operation::release)
+            tries.push_back(made.sent);
+    }
+    BOOST_TEST_REQUIRE(tries.size() >= 8U);
+    auto least = std::chrono::milliseconds(50);
+    for (std::size_t n = 1; n < tries.size(); ++n) {
+        BOOST_TEST((tries[n] - tries[n - 1] >= least));
+        BOOST_TEST((tries[n] - tries[n - 1] < least + 900ms));
+        least = std::min(2 * least, std::chrono::milliseconds(2s));
+    }
+    on.script->reset();
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(without_a_ttl_clean_up_never_gives_up)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k", {.ttl = 0ms});
+    on.script->always(operation::release, step::fail(errc::unavailable));
+    held = {};
+    for (int day = 0; day < 5; ++day)
+        on.advance(24h);
+    BOOST_TEST(on.locker->stats().settling == 1U);
+    on.script->reset();
+    on.wind_down();
+    BOOST_TEST(on.locker->stats().unproven == 0U);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(clean_up_goes_on_for_a_longer_ttl_that_was_asked_for_and_not_answered)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k", {.ttl = 10s});
+    on.script->next(operation::extend, step::lose_reply());
+    COLOCK_THROWS(extend_error, errc::outcome_unknown, on.run(held.extend(1h)));
+    on.script->always(operation::release, step::fail(errc::unavailable));
+    held = {};
+    on.advance_by_steps(50min, 1min);
+    BOOST_TEST(on.locker->stats().settling == 1U);
+    on.advance_by_steps(15min, 1min);
+    BOOST_TEST(on.locker->stats().settling == 0U);
+    BOOST_TEST(on.locker->stats().unproven == 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
