@@ -248,24 +248,23 @@ COLOCK_CONTRACT_CASE(locker, a_waiter_outlives_the_holders_expiry)
 
 COLOCK_CONTRACT_CASE(locker, a_waiter_hears_of_an_expiry_that_comes_sooner)
 {
-    // Without the word, they would sleep until the expiry that they know of.
+    // Without the word, it would sleep until the expiry that it knows of.
+    const acquire_options patient{.retry = on.able().events ? retry_policy::fixed(1h) : retry_policy::forever()};
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
         if (mode == lock_mode::shared && !on.able().shared)
             continue;
-        auto here = on.make_locker();
-        auto there = on.make_other_locker();
-        const acquire_options patient{.retry = on.able().events ? retry_policy::fixed(1h) : retry_policy::forever()};
-        auto held = run_coro(on.io(), here.acquire("k", {.ttl = 1h, .mode = mode}));
-        auto local = testing::start(on.io(), here.acquire("k", patient));
-        auto remote = testing::start(on.io(), there.acquire("k", patient));
-        on.pass_time(1ms);
-        run_coro(on.io(), held.extend(on.short_ttl()));
-        pass_slowly(on, on.short_ttl() * 6 / 5);
-        testing::run_until(on.io(), [&] { return local.done() || remote.done(); });
-        auto& first = local.done() ? local : remote;
-        auto& second = local.done() ? remote : local;
-        static_cast<void>(first.get(on.io()));
-        static_cast<void>(second.get(on.io()));
+        for (const bool in_another_process : {false, true}) {
+            const auto mine = on.make_locker();
+            const auto waits = in_another_process ? on.make_other_locker() : mine;
+            auto held = run_coro(on.io(), mine.acquire("k", {.ttl = 1h, .mode = mode}));
+            auto waiting = testing::start(on.io(), waits.acquire("k", patient));
+            testing::run_until(on.io(), [&] { return waits.stats().waiting == 1; });
+            run_coro(on.io(), held.extend(on.short_ttl()));
+            pass_slowly(on, on.short_ttl() * 6 / 5);
+            auto next = waiting.get(on.io());
+            BOOST_TEST(next.held());
+            run_coro(on.io(), next.release(on_failure::raise));
+        }
     }
 }
 
