@@ -40,6 +40,7 @@ void joint_script::clear() noexcept
 
 void batch::add(operation_ptr added)
 {
+    earliest_ = std::min(earliest_, added->deadline);
     slots_.push_back({std::move(added)});
 }
 
@@ -145,9 +146,12 @@ void batch::on_reply() noexcept
 
 void batch::postpone(lease_clock::duration by) noexcept
 {
+    if (by == lease_clock::duration::zero())
+        return;
+    earliest_ = lease_clock::time_point::max();
     for (auto& slot : slots_) {
         if (slot.owner)
-            slot.owner->deadline += by;
+            earliest_ = std::min(earliest_, slot.owner->deadline += by);
     }
 }
 
@@ -161,10 +165,17 @@ bool batch::is_answered(std::size_t index) const noexcept
 std::vector<operation_ptr> batch::take_overdue(lease_clock::time_point now)
 {
     std::vector<operation_ptr> overdue;
+    if (earliest_ > now)
+        return overdue;
+    earliest_ = lease_clock::time_point::max();
     // One whose replies have all arrived ends with them.
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-        if (slots_[i].owner && !is_answered(i) && slots_[i].owner->deadline <= now)
+        if (!slots_[i].owner || is_answered(i))
+            continue;
+        if (slots_[i].owner->deadline <= now)
             overdue.push_back(std::move(slots_[i].owner));
+        else
+            earliest_ = std::min(earliest_, slots_[i].owner->deadline);
     }
     return overdue;
 }
@@ -210,6 +221,7 @@ void batch::clear()
 {
     request_.clear();
     slots_.clear();
+    earliest_ = lease_clock::time_point::max();
     current_ = 0;
     complete_ = 0;
     joint_.releases.clear();

@@ -174,6 +174,8 @@ private:
 
     boost::redis::request request_;
     std::vector<slot> slots_;
+    /// No operation is due before. In a long queue most batches are passed over with one look.
+    lease_clock::time_point earliest_ = lease_clock::time_point::max();
     /// Whose reply is read, and how many of its replies are complete.
     std::size_t current_ = 0;
     std::size_t complete_ = 0;

@@ -13,7 +13,7 @@ std::pair<channels::channel_ptr, std::uint64_t> channels::watch(const std::strin
         const auto added = std::make_shared<channel>(name);
         added->place = idle_.insert(idle_.end(), added);
         try {
-            found = known_.emplace(name, added).first;
+            found = known_.emplace(added->name, added).first;
         } catch (...) {
             idle_.erase(added->place);
             throw;
@@ -205,7 +205,7 @@ channels::completions channels::take_due(lease_clock::time_point before, std::si
 
 channels::completions channels::drop_all() noexcept
 {
-    std::unordered_map<std::string, channel_ptr> known;
+    decltype(known_) known;
     completions dropped;
     {
         const std::lock_guard guard(mutex_);

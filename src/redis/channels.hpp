@@ -10,10 +10,11 @@
 #include <cstdint>
 #include <deque>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -108,7 +109,8 @@ private:
     void forget(channel& which);
 
     mutable colock::detail::light_mutex mutex_;
-    std::unordered_map<std::string, channel_ptr> known_;
+    /// By name. Not hashed: a table that grows moves all of it at once.
+    std::map<std::string_view, channel_ptr> known_;
     std::list<channel_ptr> idle_;
     std::list<channel_ptr> asked_;
     std::uint64_t round_ = 1;
