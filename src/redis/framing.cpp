@@ -12,13 +12,34 @@ constexpr unsigned most_digits = 9;
 /// The driver looks through an unfinished line anew whenever some of it arrives.
 constexpr std::size_t longest_line = 65'536;
 
+/// Of what is a value by itself, and ends with its line.
+constexpr bool is_line(char type)
+{
+    return type == '+' || type == ':' || type == '_' || type == '-' || type == ',' || type == '#' || type == '(';
+}
+
+/// Where the next frame begins, if a short one begins here and all of it is there.
+std::size_t behind_short_line(std::string_view bytes, std::size_t at)
+{
+    constexpr std::size_t longest = 32;
+    if (!is_line(bytes[at]))
+        return at;
+    const auto limit = std::min(bytes.size() - at, longest) + at;
+    auto end = at + 1;
+    while (end < limit && bytes[end] != '\r')
+        ++end;
+    return end + 1 < limit && bytes[end + 1] == '\n' ? end + 2 : at;
+}
+
 } // namespace
 
 bool framing::accept(std::string_view bytes) noexcept
 {
-    // Every byte that is received passes here, most of them in these two leaps.
+    // Every byte that is received passes here, most of them in leaps.
     for (std::size_t at = 0; at < bytes.size();) {
-        if (now_ == place::payload) {
+        if (const auto next = now_ == place::type ? behind_short_line(bytes, at) : at; next != at) {
+            at = next;
+        } else if (now_ == place::payload) {
             const auto passed = std::min(size_, bytes.size() - at);
             at += passed;
             size_ -= passed;
@@ -73,15 +94,9 @@ framing::place framing::begin(char type) noexcept
 {
     size_ = 0;
     digits_ = 0;
-    switch (type) {
-    case '+':
-    case '-':
-    case ':':
-    case ',':
-    case '#':
-    case '(':
-    case '_':
+    if (is_line(type))
         return place::line;
+    switch (type) {
     case '$':
     case '=':
     case '!':
