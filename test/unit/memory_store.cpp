@@ -1,0 +1,182 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "memory/store.hpp"
+#include "support/driver.hpp"
+#include "support/print.hpp"
+#include "support/virtual_clock.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <set>
+#include <string>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A store that is spoken to with times of the test's own.
+struct store_fixture : virtual_clock
+{
+    const std::shared_ptr<memory::store> locks = std::make_shared<memory::store>(memory::options{});
+    const lease_clock::time_point start = lease_clock::now();
+
+    create_outcome create(const claim_ptr& claim, lease_clock::duration after = 0s) const
+    {
+        claim->set_sent(start + after);
+        return locks->create(claim);
+    }
+    release_status give_back(claim& claim, lease_clock::duration after) const
+    {
+        claim.set_sent(start + after);
+        return locks->give_back(claim);
+    }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(memory_store_times, store_fixture)
+
+BOOST_AUTO_TEST_CASE(a_ttl_is_over_at_its_very_end)
+{
+    const auto holder = driver::exclusive("k", 10s);
+    BOOST_TEST(create(holder).status == create_status::granted);
+    BOOST_TEST(create(driver::one_attempt("k"), 10s - 1ns).status == create_status::busy);
+    holder->set_sent(start + 10s - 1ns);
+    BOOST_TEST(locks->is_valid(*holder));
+    holder->set_sent(start + 10s);
+    BOOST_TEST(!locks->is_valid(*holder));
+    BOOST_TEST(create(driver::one_attempt("k"), 10s).status == create_status::granted);
+}
+
+BOOST_AUTO_TEST_CASE(a_ttl_counts_from_when_it_was_asked_for)
+{
+    const auto holder = driver::exclusive("k", 10s);
+    skip(3s);
+    create(holder);
+    const auto busy = create(driver::exclusive("k"), 3s);
+    BOOST_TEST((busy.retry_after == 7s));
+    holder->set_sent(start + 4s);
+    BOOST_TEST((locks->extend(*holder, 20s) == extend_status::extended));
+    BOOST_TEST((create(driver::one_attempt("k"), 5s).retry_after == 19s));
+}
+
+BOOST_AUTO_TEST_CASE(whichever_of_several_expires_first_makes_room)
+{
+    for (const bool longest_first : {true, false}) {
+        const std::string key = longest_first ? "a" : "b";
+        const auto lasting = driver::shared(key, 2, 1h), brief = driver::shared(key, 2, 10s);
+        create(longest_first ? lasting : brief);
+        create(longest_first ? brief : lasting);
+        BOOST_TEST(create(driver::shared(key, 2), 9s).status == create_status::busy);
+        BOOST_TEST(create(driver::shared(key, 2), 11s).status == create_status::granted);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_holder_is_named_to_who_queues)
+{
+    auto owner = std::make_shared<owner_data>();
+    owner->owner = "bob";
+    const claim_ptr holder(new plain_claim({.key = "k", .owner = owner}));
+    create(holder);
+    BOOST_TEST(create(driver::exclusive("k")).holder == "bob");
+    // Which may cost an allocation, a single attempt must not.
+    BOOST_TEST(create(driver::one_attempt("k")).holder.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_status_tells_when_it_was_created_and_last_renewed)
+{
+    using std::chrono::system_clock;
+    const auto wall = system_clock::now();
+    const auto near = [&](const auto& time, lease_clock::duration after) {
+        return time && *time >= wall + after - 1s && *time < wall + after + 10s;
+    };
+    const auto holder = driver::exclusive("k", 24h);
+    create(holder);
+    skip(1h);
+    const auto sees = [&](lease_clock::duration renewed) {
+        const auto seen = locks->inspect("k");
+        BOOST_TEST_REQUIRE(seen.size() == 1U);
+        // The wall clock stood still while the other was moved.
+        BOOST_TEST(near(seen[0].created, -1h));
+        BOOST_TEST(near(seen[0].renewed, renewed - 1h));
+    };
+    sees(0s);
+    holder->set_sent(start + 20min);
+    BOOST_TEST((locks->extend(*holder, 24h) == extend_status::extended));
+    sees(20min);
+    // As after an answer that was lost.
+    BOOST_TEST(create(holder, 40min).status == create_status::granted);
+    sees(40min);
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_is_woken_by_an_expiry_that_comes_sooner_and_by_no_other)
+{
+    const auto holder = driver::exclusive("k", 1h), waiting = driver::exclusive("k");
+    create(holder);
+    create(waiting);
+    bool woken_early = false;
+    locks->wait(*waiting, [&](woken) { woken_early = true; });
+    holder->set_sent(start);
+    BOOST_TEST((locks->extend(*holder, 2h) == extend_status::extended));
+    BOOST_TEST(!woken_early);
+    BOOST_TEST((locks->extend(*holder, 10s) == extend_status::extended));
+    BOOST_TEST(woken_early);
+    BOOST_TEST((create(waiting, 1s).retry_after == 9s));
+}
+
+BOOST_AUTO_TEST_CASE(a_key_is_forgotten_with_the_last_of_its_holders_however_each_ended)
+{
+    const auto expired = driver::shared("k", 0, 10s), released = driver::shared("k", 0, 1h);
+    create(expired);
+    create(released);
+    skip(1min);
+    BOOST_TEST(give_back(*released, 1min) == release_status::released);
+    BOOST_TEST(locks->known_keys() == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(memory_table)
+
+BOOST_AUTO_TEST_CASE(keys_of_one_hash_are_kept_apart)
+{
+    memory::table keys;
+    auto& first = keys.add(7, "a");
+    auto& second = keys.add(7, "b");
+    BOOST_TEST(keys.find(7, "a") == &first);
+    BOOST_TEST(keys.find(7, "b") == &second);
+    BOOST_TEST(!keys.find(7, "c"));
+    BOOST_TEST(!keys.find(8, "a"));
+    keys.remove(first);
+    BOOST_TEST(!keys.find(7, "a"));
+    BOOST_TEST(keys.find(7, "b") == &second);
+    BOOST_TEST(keys.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(it_grows_with_its_keys_and_a_cursor_stays_good)
+{
+    memory::table keys;
+    const auto at_first = keys.bucket_count();
+    constexpr std::size_t count = 1000;
+    for (std::size_t n = 0; n < count; ++n)
+        keys.add(n, std::to_string(n));
+    BOOST_TEST(keys.size() == count);
+    BOOST_TEST(keys.bucket_count() >= count);
+    std::set<std::string> seen;
+    for (std::size_t bucket = 0; bucket < keys.bucket_count(); ++bucket) {
+        for (const auto* at = keys.bucket(bucket); at; at = at->next) {
+            seen.insert(at->key);
+            // Growing splits a bucket in two, of which the lower keeps its number.
+            BOOST_TEST_REQUIRE(at->hash % at_first == bucket % at_first);
+        }
+    }
+    BOOST_TEST(seen.size() == count);
+    for (std::size_t n = 0; n < count; ++n)
+        keys.remove(*keys.find(n, std::to_string(n)));
+    BOOST_TEST(keys.size() == 0U);
+    BOOST_TEST(keys.add(5, "again").holders.empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
