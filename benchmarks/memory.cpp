@@ -80,7 +80,7 @@ asio::awaitable<void> pairs(colock::locker& locker, key_cycle& keys, std::size_t
 asio::awaitable<void> pairs_by_destructor(colock::locker& locker, key_cycle& keys, std::size_t times)
 {
     for (std::size_t i = 0; i < times; ++i)
-        co_await locker.acquire(keys.next());
+        static_cast<void>(co_await locker.acquire(keys.next()));
 }
 
 asio::awaitable<void> tries(colock::locker& locker, key_cycle& keys, std::size_t times)

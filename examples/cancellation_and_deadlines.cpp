@@ -33,7 +33,9 @@ asio::awaitable<void> with_deadline(colock::locker& locker)
 asio::awaitable<void> with_policy(colock::locker& locker)
 {
     try {
-        co_await locker.acquire("printer", {.retry = colock::retry_policy::forever().total_time(50ms)});
+        const auto policy = colock::retry_policy::forever().total_time(50ms);
+        colock::lock lock = co_await locker.acquire("printer", {.retry = policy});
+        std::cout << "policy: granted\n";
     } catch (const colock::retry_error& failure) {
         std::cout << "policy: " << failure.key() << " stayed busy\n";
     }

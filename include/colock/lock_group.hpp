@@ -13,7 +13,9 @@ namespace colock {
 /// Locks that are held together under one group id: move-only, released newest first when it dies.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: unsafe.
-class lock_group
+///
+/// `[[nodiscard]]`, as lock is.
+class [[nodiscard]] lock_group
 {
 public:
     lock_group() noexcept = default;
@@ -35,7 +37,8 @@ public:
     /// \throws as locker::acquire
     [[nodiscard]] asio::awaitable<void> acquire(std::string key, acquire_options options = {});
 
-    /// Extends all, newest first, and returns the status of each in that order; a failure does not stop the others.
+    /// Extends all, newest first, and returns the status of each in that order; a failure does not stop the others. A
+    /// cancellation does: what was extended until then stays so, as each `ttl()` tells.
     /// \throws validation_error `invalid_ttl`: out of range, 0, or one of them has no ttl; none is extended then
     [[nodiscard]] asio::awaitable<std::vector<lock_report>> extend(std::chrono::milliseconds ttl);
 

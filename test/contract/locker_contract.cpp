@@ -31,7 +31,7 @@ error_code failure_of(
     subject& on, asio::awaitable<T> verb, std::source_location where = std::source_location::current())
 {
     try {
-        run_coro(on.io(), std::move(verb), where);
+        static_cast<void>(run_coro(on.io(), std::move(verb), where));
     } catch (const Error& thrown) {
         return thrown.code();
     }
@@ -222,7 +222,7 @@ COLOCK_CONTRACT_CASE(locker, a_policy_that_ends_reports_it)
     auto waiting = testing::start(on.io(), other.acquire("k", {.retry = limited}));
     pass_slowly_until(on, [&] { return waiting.done(); });
     try {
-        waiting.get(on.io());
+        static_cast<void>(waiting.get(on.io()));
         BOOST_ERROR("granted");
     } catch (const retry_error& exhausted) {
         BOOST_TEST((exhausted.code() == errc::retry_exhausted));
@@ -679,7 +679,7 @@ COLOCK_CONTRACT_CASE(locker, shutdown_ends_all_of_a_lockers_work)
     BOOST_TEST(!held.held());
     BOOST_TEST(lost.get(on.io()) == lost_reason::shutting_down);
     try {
-        waiting.get(on.io());
+        static_cast<void>(waiting.get(on.io()));
         BOOST_ERROR("granted");
     } catch (const error& ended) {
         BOOST_TEST((ended.code() == errc::shutting_down));

@@ -210,7 +210,7 @@ struct fixture
     colock::error_code code_of(asio::awaitable<T> coroutine)
     {
         try {
-            run(std::move(coroutine));
+            static_cast<void>(run(std::move(coroutine)));
         } catch (const boost::system::system_error& failure) {
             return failure.code();
         }
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(retries)
         virtual_clock::advance_by_steps(io, most, most / 64);
         BOOST_REQUIRE(waiting.done());
         try {
-            waiting.get(io);
+            static_cast<void>(waiting.get(io));
         } catch (const colock::retry_error& failure) {
             return failure.attempts();
         }
@@ -437,7 +437,7 @@ BOOST_AUTO_TEST_CASE(shutting_down)
     BOOST_TEST(run(stop(locker)));
     BOOST_TEST(!held.held());
     try {
-        waiting.get(io);
+        static_cast<void>(waiting.get(io));
         BOOST_ERROR("was to end");
     } catch (const colock::error& failure) {
         BOOST_TEST(failure.code() == colock::errc::shutting_down);

@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_at_the_co_await_before_anything_is_sen
         {
             // The call itself does not throw.
             auto acquire = on.locker->acquire(row.key, row.options);
-            const auto thrown = thrown_by<validation_error>([&] { on.run(std::move(acquire)); });
+            const auto thrown = thrown_by<validation_error>([&] { static_cast<void>(on.run(std::move(acquire))); });
             BOOST_TEST_REQUIRE(thrown.has_value());
             BOOST_TEST((thrown->code() == row.code), thrown->what());
             BOOST_TEST(!thrown->detail().empty());
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(no_message_holds_a_token)
     BOOST_TEST(std::string(extended->what()).find(token) == std::string::npos);
     BOOST_TEST(std::string(released->what()).find(token) == std::string::npos);
     on.script->next(operation::create, step::fail(errc::access_denied, "no rights"));
-    const auto refused = thrown_by<create_error>([&] { on.run(on.locker->acquire("k")); });
+    const auto refused = thrown_by<create_error>([&] { static_cast<void>(on.run(on.locker->acquire("k"))); });
     BOOST_TEST_REQUIRE(refused.has_value());
     const auto sent = on.script->calls();
     for (const auto& each : sent)
@@ -486,7 +486,8 @@ BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_nothing)
         auto held = on.acquire("k");
         const auto policy =
             retry_policy::custom([](const retry_attempt&) -> retry_decision { throw std::domain_error("no"); });
-        const auto thrown = thrown_by<std::domain_error>([&] { on.run(on.locker->acquire("k", {.retry = policy})); });
+        const auto thrown = thrown_by<std::domain_error>(
+            [&] { static_cast<void>(on.run(on.locker->acquire("k", {.retry = policy}))); });
         BOOST_TEST_REQUIRE(thrown.has_value());
         BOOST_TEST(std::string(thrown->what()) == "no");
         error_code code;
@@ -528,8 +529,8 @@ BOOST_AUTO_TEST_CASE(a_policy_that_ends_while_busy_throws_retry_exhausted)
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);
         auto held = on.acquire("k", {.ttl = 0ms});
-        const auto never =
-            thrown_by<retry_error>([&] { on.run(on.locker->acquire("k", {.retry = retry_policy::never()})); });
+        const auto never = thrown_by<retry_error>(
+            [&] { static_cast<void>(on.run(on.locker->acquire("k", {.retry = retry_policy::never()}))); });
         BOOST_TEST_REQUIRE(never.has_value());
         BOOST_TEST((never->code() == errc::retry_exhausted));
         BOOST_TEST(never->attempts() == 1U);
@@ -539,7 +540,7 @@ BOOST_AUTO_TEST_CASE(a_policy_that_ends_while_busy_throws_retry_exhausted)
         on.advance_by_steps(119s, 1s);
         BOOST_TEST(!thrice.done());
         on.advance_by_steps(3s, 1s);
-        const auto thrown = thrown_by<retry_error>([&] { thrice.get(on.io()); });
+        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(thrice.get(on.io())); });
         BOOST_TEST_REQUIRE(thrown.has_value());
         BOOST_TEST(thrown->attempts() == 3U);
         BOOST_TEST((thrown->elapsed() >= 2min));

@@ -1,0 +1,21 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+//
+// A lock that is discarded is released in the same line, and what follows runs without it.
+
+#include <colock/locker.hpp>
+
+namespace asio = boost::asio;
+
+asio::awaitable<void> discard(colock::locker by)
+{
+    co_await by.acquire("k");                                          // warned
+    co_await by.acquire_all({"a", "b"});                               // warned
+    co_await by.acquire_global();                                      // warned
+    co_await by.async_acquire("k");                                    // warned
+    co_await by.async_acquire_all(std::vector<std::string>{"a", "b"}); // warned
+    by.acquire("k");                                                   // warned
+    static_cast<void>(co_await by.acquire("k"));
+    const colock::lock kept = co_await by.acquire("k");
+    const colock::lock_group group = co_await by.acquire_all({"a", "b"});
+    co_await by.with_lock("k", [] {});
+}
