@@ -73,16 +73,23 @@ class error : public boost::system::system_error
 public:
     error(error_code code, error_context context);
 
-    [[nodiscard]] const std::string& key() const noexcept { return context_->key; }
-    [[nodiscard]] const std::string& backend() const noexcept { return context_->backend; }
-    [[nodiscard]] std::size_t attempts() const noexcept { return context_->attempts; }
-    [[nodiscard]] std::chrono::nanoseconds elapsed() const noexcept { return context_->elapsed; }
+    /// One line: backend, key, what is wrong and what to do about it. A key is cut to 80 bytes; control characters are
+    /// escaped.
+    [[nodiscard]] const char* what() const noexcept override;
+    [[nodiscard]] const std::string& key() const noexcept { return context().key; }
+    [[nodiscard]] const std::string& backend() const noexcept { return context().backend; }
+    [[nodiscard]] std::size_t attempts() const noexcept { return context().attempts; }
+    [[nodiscard]] std::chrono::nanoseconds elapsed() const noexcept { return context().elapsed; }
     /// The driver's own code; empty where the error was colock's.
-    [[nodiscard]] const error_code& cause() const noexcept { return context_->cause; }
-    [[nodiscard]] const std::string& detail() const noexcept { return context_->detail; }
+    [[nodiscard]] const error_code& cause() const noexcept { return context().cause; }
+    [[nodiscard]] const std::string& detail() const noexcept { return context().detail; }
 
 private:
-    std::shared_ptr<const error_context> context_;
+    struct told;
+
+    [[nodiscard]] const error_context& context() const noexcept;
+
+    std::shared_ptr<const told> told_;
 };
 
 /// An acquire failed with an error of the backend.

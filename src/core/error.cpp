@@ -1,6 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/error.hpp>
 
+#include "core/printable.hpp"
+
+#include <string_view>
+
 namespace colock {
 
 namespace {
@@ -56,21 +60,32 @@ public:
     }
 };
 
-std::string describe(const error_context& context)
+/// Whether the code's own message has nothing to add: where input was refused, the detail says all; elsewhere it does
+/// if it names a remedy, behind a semicolon as the messages do.
+bool detail_says_all(const error_code& code, std::string_view detail)
+{
+    const bool refused = code == errc::invalid_key || code == errc::invalid_ttl || code == errc::invalid_retry ||
+                         code == errc::invalid_options;
+    return !detail.empty() && (refused || detail.find("; ") != detail.npos);
+}
+
+std::string describe(const error_code& code, const error_context& context)
 {
     std::string text = context.backend.empty() ? "colock" : "colock " + context.backend;
     if (!context.key.empty())
-        text += " \"" + context.key + "\"";
+        text += " " + detail::quoted(context.key);
     if (!context.detail.empty())
-        text += ": " + context.detail;
+        text += ": " + detail::printable(context.detail);
     if (context.attempts > 0) {
         const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(context.elapsed);
         text += " (" + std::to_string(context.attempts) + (context.attempts == 1 ? " attempt, " : " attempts, ") +
                 std::to_string(elapsed.count()) + " ms)";
     }
     if (context.cause)
-        text += " (cause: " + context.cause.message() + ")";
-    return text;
+        text += " (cause: " + detail::printable(context.cause.message()) + ")";
+    if (!detail_says_all(code, context.detail))
+        text += ": " + code.message();
+    return text + " [" + code.to_string() + "]";
 }
 
 } // namespace
@@ -81,9 +96,26 @@ const boost::system::error_category& colock_category() noexcept
     return instance;
 }
 
-error::error(error_code code, error_context context)
-    : system_error(code, describe(context)), context_(std::make_shared<const error_context>(std::move(context)))
+struct error::told
 {
+    error_context context;
+    std::string text;
+};
+
+error::error(error_code code, error_context context) : system_error(code)
+{
+    auto text = describe(code, context);
+    told_ = std::make_shared<const told>(std::move(context), std::move(text));
+}
+
+const char* error::what() const noexcept
+{
+    return told_->text.c_str();
+}
+
+const error_context& error::context() const noexcept
+{
+    return told_->context;
 }
 
 } // namespace colock
