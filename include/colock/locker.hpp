@@ -52,16 +52,19 @@ public:
     [[nodiscard]] asio::any_io_executor get_executor() const;
 
     /// Waits for the lock, in arrival order among the callers of this locker.
+    ///
+    /// Not reentrant: who holds the key already waits like any other, for its own release or until its own lock has
+    /// expired; so does an exclusive acquire beside one's own shared lock.
     [[nodiscard]] asio::awaitable<lock> acquire(std::string key, acquire_options options = {}) const;
     /// Makes one attempt and never waits; empty if the lock is busy or others of this locker wait for it. The retry
     /// policy is ignored.
     [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::string key, acquire_options options = {}) const;
     /// All or none, acquired in one canonical order (sorted, duplicates removed), so that callers cannot deadlock. On a
     /// busy key everything is given back, that key is waited for while nothing is held, and it starts again at the
-    /// first, under one retry policy for the whole: a delay after each round, and rounds that begin because a key became
-    /// free are not counted. Groups that run into each other over and over keep apart by random pauses, from one round
-    /// trip up to the policy's delay. Every lease is checked again at the end: if one has ended, the round has failed as
-    /// `unavailable`.
+    /// first, under one retry policy for the whole: a delay after each round, and rounds that begin because a key
+    /// became free are not counted. Groups that run into each other over and over keep apart by random pauses, from one
+    /// round trip up to the policy's delay. Every lease is checked again at the end: if one has ended, the round has
+    /// failed as `unavailable`.
     /// \throws validation_error `invalid_options` for an empty list; see acquire_global().
     [[nodiscard]] asio::awaitable<lock_group> acquire_all(
         std::vector<std::string> keys, acquire_options options = {}) const;
@@ -76,6 +79,9 @@ public:
     /// soon as the loss is known. A value returned before the deadline stands. The caller's cancellation is forwarded
     /// to the body; a value that it returns all the same stands. Returns only when the body has ended; the lock is
     /// released then, whether or not the body moved the handle away.
+    ///
+    /// Not reentrant: a body that asks for its own key again waits for itself, for as long as the policy allows, and
+    /// its lease is renewed all the while. Pass the `lock&` on instead.
     /// \throws lost_error `lost`: the lease was lost before the body ended; the body's exception, if any, is nested.
     /// \throws whatever the body throws, unchanged, if the lease stood.
     template <class Body>
