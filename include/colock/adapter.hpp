@@ -230,6 +230,8 @@ public:
     [[nodiscard]] bool remove_user() noexcept;
     /// How often a lost connection was made anew.
     [[nodiscard]] std::uint64_t reconnects() const noexcept;
+    /// How many parts of locks the adapter has given up to take back by itself, beside what it was told to abandon.
+    [[nodiscard]] std::uint64_t unproven() const noexcept;
 
     // The same operations for direct use. The caller's claim should be marked as sent where a lease matters.
     // Cancellation: none; they end when the operation has.
@@ -252,6 +254,8 @@ protected:
     /// Also counts `reconnects()`.
     void notify_reconnected() noexcept;
     void notify_warning(std::string_view message) noexcept;
+    /// Adds to `unproven()`.
+    void count_unproven(std::uint64_t parts) noexcept;
 
 private:
     struct listeners;

@@ -35,7 +35,8 @@ struct locker_stats
     std::uint64_t releases = 0;
     /// Acquisitions cleaned up in the background.
     std::uint64_t settled = 0;
-    /// Of these, those of which no backend could prove that nothing is held; their ttl has passed since.
+    /// Of these, those of which no backend could prove that nothing is held; their ttl has passed since. And what a
+    /// quorum has granted on a master that could not be told to take it back.
     std::uint64_t unproven = 0;
     std::uint64_t reconnects = 0;
 

@@ -30,6 +30,7 @@ struct adapter::listeners
     std::mutex mutex;
     std::vector<std::weak_ptr<observer>> known;
     std::atomic<std::uint64_t> reconnects{0};
+    std::atomic<std::uint64_t> unproven{0};
     std::atomic<unsigned> users{0};
 };
 
@@ -131,6 +132,16 @@ bool adapter::remove_user() noexcept
 std::uint64_t adapter::reconnects() const noexcept
 {
     return listeners_->reconnects.load(std::memory_order_relaxed);
+}
+
+std::uint64_t adapter::unproven() const noexcept
+{
+    return listeners_->unproven.load(std::memory_order_relaxed);
+}
+
+void adapter::count_unproven(std::uint64_t parts) noexcept
+{
+    listeners_->unproven.fetch_add(parts, std::memory_order_relaxed);
 }
 
 template <class Event>

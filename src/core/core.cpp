@@ -145,6 +145,7 @@ locker_stats core::stats()
         result = stats_;
         result.held = held_.size();
     }
+    result.unproven += backend_->unproven();
     result.reconnects = backend_->reconnects();
     return result;
 }
@@ -162,18 +163,20 @@ void core::orphan()
         }
     }
     todo.run(*this);
-    detach_from_backend();
+    detach_from_backend([](closed) {});
 }
 
-void core::detach_from_backend()
+void core::detach_from_backend(completion<closed> done)
 {
+    bool is_last = false;
     {
         const std::lock_guard guard(mutex_);
-        if (std::exchange(detached_, true))
-            return;
+        is_last = !std::exchange(detached_, true) && backend_->remove_user() && !dead_;
     }
-    if (backend_->remove_user() && !dead_)
-        backend_->start_close(options_.operation_timeout, [](closed) {});
+    if (is_last)
+        backend_->start_close(options_.operation_timeout, std::move(done));
+    else
+        done(closed{});
 }
 
 void core::context_shutdown() noexcept
@@ -261,8 +264,45 @@ asio::awaitable<shutdown_report> core::shutdown(std::shared_ptr<core> self, std:
         co_await self->park(self->drained_, place, seen);
     }
     auto report = self->end_shutdown();
-    self->detach_from_backend();
+    // A backend may have something to take back by itself.
+    co_await close_backend(self, until);
+    report.unproven += self->backend_->unproven();
     co_return report;
+}
+
+struct core::close_state : notice
+{
+    bool over = false;
+};
+
+asio::awaitable<void> core::close_backend(std::shared_ptr<core> self, time_point until)
+{
+    auto state = std::make_shared<close_state>();
+    self->detach_from_backend([state, weak = self->weak_from_this()](closed) {
+        const auto owner = weak.lock();
+        if (!owner)
+            return;
+        work todo;
+        {
+            const std::lock_guard guard(owner->mutex_);
+            state->over = true;
+            state->notify(todo.wakes);
+        }
+        todo.run(*owner);
+    });
+    const unscheduled at_end{*self, *state};
+    parked place;
+    for (;;) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex_);
+            if (state->over || lease_clock::now() >= until)
+                co_return;
+            self->schedule(*state, until);
+            seen = state->version;
+        }
+        co_await self->park(*state, place, seen);
+    }
 }
 
 void core::begin_shutdown()

@@ -297,7 +297,9 @@ private:
     [[nodiscard]] shutdown_report end_shutdown();
     [[nodiscard]] std::vector<record_ptr> held_of(const std::string& key);
     [[nodiscard]] static asio::awaitable<void> ask_if_broken(std::shared_ptr<core> self, record_ptr held);
-    void detach_from_backend();
+    struct close_state;
+    static asio::awaitable<void> close_backend(std::shared_ptr<core> self, time_point until);
+    void detach_from_backend(completion<closed> done);
 
     const std::shared_ptr<adapter> backend_;
     const capabilities can_;
