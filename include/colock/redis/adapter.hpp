@@ -92,10 +92,14 @@ struct options
 [[nodiscard]] std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings = {});
 
 /// Exclusive locks over independent masters: granted by a majority of them within the validity time. No fence, no
-/// shared locks, no waking: a waiter polls.
+/// shared locks, no locks without ttl, no waking: a waiter polls.
 ///
 /// Two holders are excluded while a majority of the masters keep their memory and their clocks run at the same speed
 /// within a hundredth. Not promised: exclusion when masters lose keys (restart without an append-only file, eviction).
+///
+/// What a master that does not answer may still hold of a lock that is over is taken back in the background; what could
+/// not be within its ttl, or before the last locker was shut down, counts in `adapter::unproven()`. An `io_context` does
+/// not run out of work meanwhile.
 ///
 /// \param urls an odd number of masters, at least three, each as in `options::url`.
 /// \param settings for every node; `url` is not used.

@@ -1,0 +1,372 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "quorum/adapter.hpp"
+
+#include "quorum/census.hpp"
+#include "quorum/node.hpp"
+#include "quorum/share.hpp"
+#include "quorum/vote.hpp"
+
+#include <colock/observer.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <utility>
+
+namespace colock::quorum {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// One attempt to take the lock, and what came of it. Kept in the slot of the claim that it serves.
+struct round
+{
+    std::vector<std::shared_ptr<share>> shares{};
+    /// It was refused or given back, or is about to be: another attempt begins anew.
+    std::atomic<bool> over{false};
+
+    /// Nobody will ask for its shares again.
+    void retire()
+    {
+        over = true;
+        for (const auto& each : shares)
+            each->orphan();
+    }
+};
+
+std::shared_ptr<round> round_of(const claim& of) noexcept
+{
+    return std::static_pointer_cast<round>(of.slot);
+}
+
+claim_request request_like(const claim& of)
+{
+    return {.key = of.key(),
+        .mode = of.mode(),
+        .max_holders = 0,
+        .ttl = of.ttl(),
+        .queues = false,
+        .owner = of.shared_owner()};
+}
+
+void note_create(ballot& counted, const create_outcome& outcome)
+{
+    switch (outcome.status) {
+    case create_status::granted:
+        ++counted.yes;
+        return;
+    case create_status::failed:
+        counted.add_failure(outcome.error);
+        return;
+    case create_status::busy:
+        ++counted.no;
+        break;
+    }
+    const bool earlier = counted.retry_after == counted.retry_after.zero() || outcome.retry_after < counted.retry_after;
+    if (outcome.retry_after > outcome.retry_after.zero() && earlier)
+        counted.retry_after = outcome.retry_after;
+    if (!outcome.holder.empty())
+        counted.holder = outcome.holder;
+}
+
+std::optional<create_outcome> decide_create(const ballot& so_far)
+{
+    switch (judge_create(so_far)) {
+    case verdict::yes:
+        return create_outcome::granted(0);
+    case verdict::no:
+        return create_outcome::busy(so_far.retry_after, so_far.holder);
+    case verdict::failed:
+        return create_outcome::failed(so_far.failure());
+    case verdict::open:
+        break;
+    }
+    return std::nullopt;
+}
+
+void note_extend(ballot& counted, const extend_outcome& outcome)
+{
+    if (outcome.status == extend_status::failed)
+        counted.add_failure(outcome.error);
+    else
+        ++(outcome.status == extend_status::extended ? counted.yes : counted.no);
+}
+
+std::optional<extend_outcome> decide_extend(const ballot& so_far)
+{
+    switch (judge_held(so_far)) {
+    case verdict::yes:
+        return extend_outcome{extend_status::extended, nullptr};
+    case verdict::no:
+        return extend_outcome{extend_status::not_held, nullptr};
+    case verdict::failed:
+        return extend_outcome{extend_status::failed, so_far.failure()};
+    case verdict::open:
+        break;
+    }
+    return std::nullopt;
+}
+
+void note_valid(ballot& counted, const valid_outcome& outcome)
+{
+    if (outcome.error)
+        counted.add_failure(outcome.error);
+    else
+        ++(outcome.valid ? counted.yes : counted.no);
+}
+
+std::optional<valid_outcome> decide_valid(const ballot& so_far)
+{
+    switch (judge_held(so_far)) {
+    case verdict::yes:
+        return valid_outcome{true, nullptr};
+    case verdict::no:
+        return valid_outcome{false, nullptr};
+    case verdict::failed:
+        return valid_outcome{false, so_far.failure()};
+    case verdict::open:
+        break;
+    }
+    return std::nullopt;
+}
+
+void note_give_back(ballot& counted, const release_outcome& outcome)
+{
+    if (outcome.status == release_status::failed)
+        counted.add_failure(outcome.error);
+    else
+        ++(outcome.status == release_status::released ? counted.yes : counted.no);
+}
+
+std::optional<release_outcome> decide_give_back(const ballot& so_far)
+{
+    switch (judge_give_back(so_far)) {
+    case verdict::yes:
+        return release_outcome{release_status::released, nullptr};
+    case verdict::no:
+        return release_outcome{release_status::not_held, nullptr};
+    case verdict::failed:
+        return release_outcome{release_status::failed, so_far.failure()};
+    case verdict::open:
+        break;
+    }
+    return std::nullopt;
+}
+
+/// A share's answer, as a vote of `ballot`.
+template <class Outcome>
+completion<Outcome> counts_in(const std::shared_ptr<vote<Outcome>>& votes, void (*note)(ballot&, const Outcome&))
+{
+    return [votes, note](const Outcome& outcome) { votes->count([&](ballot& counted) { note(counted, outcome); }); };
+}
+
+class quorum_adapter final : public adapter
+{
+public:
+    quorum_adapter(asio::any_io_executor executor, settings chosen)
+        : adapter(std::move(executor)), settings_(std::move(chosen))
+    {
+    }
+    ~quorum_adapter() override
+    {
+        if (listener_)
+            listener_->stop();
+    }
+
+    /// What the nodes tell of themselves is told on.
+    void adopt(const std::vector<std::shared_ptr<adapter>>& nodes)
+    {
+        listener_ = std::make_shared<relay>(*this);
+        const auto gave_up = [weak = weak_from_this()](std::uint64_t parts) {
+            if (const auto self = weak.lock())
+                static_cast<quorum_adapter&>(*self).count_unproven(parts);
+        };
+        for (const auto& each : nodes) {
+            each->attach(listener_);
+            nodes_.push_back(node::make(each, settings_.patience, gave_up));
+        }
+    }
+
+    [[nodiscard]] std::string_view name() const noexcept override { return settings_.name; }
+    /// Not without ttl: what a node keeps of a lock while it is away would stand there for ever.
+    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.list = true}; }
+
+    void start_create(claim_ptr claim, completion<create_outcome> done) override
+    {
+        const auto begun = round_for(*claim);
+        auto decided = [begun, soon = poll_delay(), done = std::move(done)](create_outcome outcome) mutable {
+            if (outcome.status != create_status::granted) {
+                // A minority's grants would be in the way of everybody, ourselves included.
+                begun->retire();
+                if (outcome.retry_after == outcome.retry_after.zero() || outcome.retry_after > soon)
+                    outcome.retry_after = soon;
+            }
+            done(std::move(outcome));
+        };
+        const auto votes = std::make_shared<vote<create_outcome>>(nodes_.size(), decide_create, std::move(decided));
+        for (const auto& each : begun->shares)
+            each->create(claim->sent(), counts_in(votes, note_create));
+    }
+
+    void start_release(claim_ptr claim, completion<release_outcome> done) override
+    {
+        give_back(*claim, std::move(done));
+    }
+    void start_abandon(claim_ptr claim, completion<release_outcome> done) override
+    {
+        give_back(*claim, std::move(done));
+    }
+
+    void start_extend(claim_ptr claim, milliseconds ttl, completion<extend_outcome> done) override
+    {
+        const auto held = round_of(*claim);
+        if (!held || held->over) {
+            done({extend_status::not_held, nullptr});
+            return;
+        }
+        const auto votes = std::make_shared<vote<extend_outcome>>(nodes_.size(), decide_extend, std::move(done));
+        for (const auto& each : held->shares)
+            each->extend(claim->sent(), ttl, counts_in(votes, note_extend));
+    }
+
+    void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override
+    {
+        const auto held = round_of(*claim);
+        if (!held || held->over) {
+            done({false, nullptr});
+            return;
+        }
+        const auto votes = std::make_shared<vote<valid_outcome>>(nodes_.size(), decide_valid, std::move(done));
+        for (const auto& each : held->shares)
+            each->is_valid(counts_in(votes, note_valid));
+    }
+
+    void start_inspect(std::string key, completion<list_outcome> done) override
+    {
+        const auto all = std::make_shared<census>(nodes_.size(), std::move(done));
+        for (const auto& each : nodes_)
+            each->backend().start_inspect(key, [all](list_outcome outcome) { all->add(std::move(outcome)); });
+    }
+    void start_break(std::string key, completion<list_outcome> done) override
+    {
+        const auto all = std::make_shared<census>(nodes_.size(), std::move(done));
+        for (const auto& each : nodes_)
+            each->backend().start_break(key, [all](list_outcome outcome) { all->add(std::move(outcome)); });
+    }
+    void start_list(filter which, completion<list_outcome> done) override
+    {
+        const auto all = std::make_shared<census>(nodes_.size(), std::move(done));
+        for (const auto& each : nodes_)
+            each->backend().start_list(which, [all](list_outcome outcome) { all->add(std::move(outcome)); });
+    }
+    /// Exclusive locks expire by themselves.
+    void start_purge(std::size_t, completion<list_outcome> done) override { done({}); }
+
+    void start_close(lease_clock::duration deadline, completion<closed> done) override
+    {
+        const auto missing = std::make_shared<std::atomic<std::size_t>>(nodes_.size());
+        const auto last = std::make_shared<completion<closed>>(std::move(done));
+        for (const auto& each : nodes_) {
+            each->close(deadline, [missing, last](closed) {
+                if (missing->fetch_sub(1) == 1)
+                    (*last)(closed{});
+            });
+        }
+    }
+
+private:
+    class relay final : public observer
+    {
+    public:
+        explicit relay(quorum_adapter& target) : target_(&target) {}
+        void stop() noexcept
+        {
+            const std::lock_guard guard(mutex_);
+            target_ = nullptr;
+        }
+        void reconnected(std::string_view) noexcept override
+        {
+            if (const auto to = target())
+                to->notify_reconnected();
+        }
+        void warning(std::string_view, std::string_view message) noexcept override
+        {
+            if (const auto to = target())
+                to->notify_warning(message);
+        }
+
+    private:
+        std::shared_ptr<quorum_adapter> target() noexcept
+        {
+            const std::lock_guard guard(mutex_);
+            return target_ ? std::static_pointer_cast<quorum_adapter>(target_->weak_from_this().lock()) : nullptr;
+        }
+        std::mutex mutex_;
+        quorum_adapter* target_;
+    };
+
+    /// The one that the claim holds already, or a new one: shares that are being taken back are never used again.
+    std::shared_ptr<round> round_for(claim& wanted)
+    {
+        auto found = round_of(wanted);
+        if (found && !found->over)
+            return found;
+        if (found)
+            found->retire();
+        auto fresh = std::make_shared<round>();
+        for (const auto& each : nodes_) {
+            const claim_ptr part(new claim(request_like(wanted)));
+            // Before anything is sent: there may be no randomness for the last one.
+            static_cast<void>(part->token());
+            fresh->shares.push_back(std::make_shared<share>(each, part));
+        }
+        wanted.slot = fresh;
+        return fresh;
+    }
+
+    /// Every share is abandoned: on a node whose reply is missing nobody knows what it has granted. The rest of a
+    /// majority is left to the background; without one, the core asks again.
+    void give_back(const claim& held, completion<release_outcome> done)
+    {
+        const auto ending = round_of(held);
+        if (!ending) {
+            done({release_status::not_held, nullptr});
+            return;
+        }
+        ending->over = true;
+        auto decided = [ending, done = std::move(done)](release_outcome outcome) mutable {
+            if (outcome.status != release_status::failed)
+                ending->retire();
+            done(std::move(outcome));
+        };
+        const auto votes = std::make_shared<vote<release_outcome>>(nodes_.size(), decide_give_back, std::move(decided));
+        for (const auto& each : ending->shares)
+            each->take_back(counts_in(votes, note_give_back));
+    }
+
+    /// Two that have each won a minority must not meet again in step.
+    [[nodiscard]] lease_clock::duration poll_delay() const
+    {
+        static thread_local std::minstd_rand random(std::random_device{}());
+        return std::chrono::duration_cast<lease_clock::duration>(
+            settings_.poll_interval * std::uniform_real_distribution<>(0.5, 1.5)(random));
+    }
+
+    const settings settings_;
+    std::vector<std::shared_ptr<node>> nodes_;
+    std::shared_ptr<relay> listener_;
+};
+
+} // namespace
+
+std::shared_ptr<adapter> make_adapter(
+    asio::any_io_executor executor, const std::vector<std::shared_ptr<adapter>>& nodes, settings chosen)
+{
+    auto made = std::make_shared<quorum_adapter>(std::move(executor), std::move(chosen));
+    made->adopt(nodes);
+    return made;
+}
+
+} // namespace colock::quorum

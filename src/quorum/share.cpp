@@ -1,0 +1,266 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "quorum/share.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::quorum {
+
+namespace {
+
+failure_ptr unanswered()
+{
+    return make_failure(errc::unavailable, "a node has not answered yet");
+}
+
+} // namespace
+
+void share::create(time_point sent, completion<create_outcome> done)
+{
+    submit(create_request{sent, std::move(done)});
+}
+
+void share::extend(time_point sent, milliseconds ttl, completion<extend_outcome> done)
+{
+    submit(extend_request{sent, ttl, std::move(done)});
+}
+
+void share::is_valid(completion<valid_outcome> done)
+{
+    submit(valid_request{std::move(done)});
+}
+
+void share::submit(request asked)
+{
+    std::optional<request> refused;
+    bool goes = false;
+    {
+        const std::lock_guard guard(mutex_);
+        if (used_up_) {
+            refused.emplace(std::move(asked));
+        } else if (under_way_) {
+            refused.swap(next_);
+            next_.emplace(std::move(asked));
+        } else {
+            goes = under_way_ = true;
+        }
+    }
+    if (refused)
+        refuse(std::move(*refused));
+    if (goes)
+        send(std::move(asked));
+}
+
+void share::send(request asked)
+{
+    std::visit([this](auto& one) { begin(std::move(one)); }, asked);
+}
+
+void share::refuse(request asked)
+{
+    struct refuser
+    {
+        void operator()(create_request& one) const { one.done(create_outcome::failed(unanswered())); }
+        void operator()(extend_request& one) const { one.done({extend_status::failed, unanswered()}); }
+        void operator()(valid_request& one) const { one.done({false, unanswered()}); }
+    };
+    std::visit(refuser(), asked);
+}
+
+void share::begin(create_request asked)
+{
+    const bool stood = stands_for(claim_->ttl());
+    claim_->set_sent(asked.sent);
+    node_->backend().start_create(claim_, [self = shared_from_this(), stood, done = std::move(asked.done)](
+                                              create_outcome outcome) mutable {
+        const bool unknown = outcome.status == create_status::failed && outcome.error->code == errc::outcome_unknown;
+        if (unknown)
+            self->claim_->taint();
+        if (!stood && !unknown && outcome.status != create_status::granted)
+            self->is_gone();
+        done(std::move(outcome));
+        self->go_on();
+    });
+}
+
+void share::begin(extend_request asked)
+{
+    if (!may_stand()) {
+        asked.done({extend_status::not_held, nullptr});
+        go_on();
+        return;
+    }
+    stands_for(asked.ttl);
+    claim_->set_sent(asked.sent);
+    node_->backend().start_extend(
+        claim_, asked.ttl, [self = shared_from_this(), done = std::move(asked.done)](extend_outcome outcome) mutable {
+            done(std::move(outcome));
+            self->go_on();
+        });
+}
+
+void share::begin(valid_request asked)
+{
+    if (!may_stand()) {
+        asked.done({false, nullptr});
+        go_on();
+        return;
+    }
+    node_->backend().start_is_valid(
+        claim_, [self = shared_from_this(), done = std::move(asked.done)](valid_outcome outcome) mutable {
+            done(std::move(outcome));
+            self->go_on();
+        });
+}
+
+/// What waited behind the operation that has just ended.
+void share::go_on()
+{
+    std::optional<request> next;
+    bool gives_back = false;
+    {
+        const std::lock_guard guard(mutex_);
+        next.swap(next_);
+        gives_back = taking_back_;
+        under_way_ = gives_back || next;
+    }
+    if (next)
+        send(std::move(*next));
+    else if (gives_back)
+        abandon();
+}
+
+void share::take_back(completion<release_outcome> done)
+{
+    std::optional<request> refused;
+    bool goes = false;
+    {
+        const std::lock_guard guard(mutex_);
+        used_up_ = true;
+        refused.swap(next_);
+        if (under_way_ || may_stand_) {
+            takers_.push_back(std::move(done));
+            goes = !under_way_;
+            under_way_ = taking_back_ = true;
+        }
+    }
+    if (refused)
+        refuse(std::move(*refused));
+    if (goes)
+        abandon();
+    else if (done)
+        done({release_status::not_held, nullptr});
+}
+
+void share::take_back_again(completion<release_outcome> done)
+{
+    {
+        const std::lock_guard guard(mutex_);
+        kept_ = false;
+    }
+    take_back(std::move(done));
+}
+
+void share::orphan()
+{
+    const auto epoch = node_->attempt_begins();
+    std::optional<request> refused;
+    bool attempted = false;
+    bool goes = false;
+    {
+        const std::lock_guard guard(mutex_);
+        used_up_ = true;
+        refused.swap(next_);
+        const bool is_new = !std::exchange(orphaned_, true);
+        if (is_new)
+            epoch_ = epoch;
+        if (is_new && (under_way_ || (may_stand_ && !tried_))) {
+            attempted = counted_ = true;
+            goes = !under_way_;
+            under_way_ = taking_back_ = true;
+        }
+    }
+    if (refused)
+        refuse(std::move(*refused));
+    if (goes)
+        abandon();
+    if (!attempted) {
+        keep_if_needed();
+        node_->attempt_ends();
+    }
+}
+
+void share::abandon()
+{
+    if (!may_stand()) {
+        on_abandoned({release_status::not_held, nullptr});
+        return;
+    }
+    claim_->set_sent(lease_clock::now());
+    node_->backend().start_abandon(
+        claim_, [self = shared_from_this()](const release_outcome& outcome) { self->on_abandoned(outcome); });
+}
+
+void share::on_abandoned(const release_outcome& outcome)
+{
+    std::vector<completion<release_outcome>> takers;
+    bool counted = false;
+    {
+        const std::lock_guard guard(mutex_);
+        under_way_ = taking_back_ = false;
+        if (outcome.status == release_status::failed)
+            tried_ = true;
+        else
+            may_stand_ = false;
+        takers.swap(takers_);
+        counted = std::exchange(counted_, false);
+    }
+    keep_if_needed();
+    for (auto& each : takers)
+        each(outcome);
+    // Its round may have ended by that answer.
+    keep_if_needed();
+    if (counted)
+        node_->attempt_ends();
+}
+
+void share::keep_if_needed()
+{
+    std::uint64_t epoch = 0;
+    {
+        const std::lock_guard guard(mutex_);
+        if (!orphaned_ || under_way_ || !may_stand_ || std::exchange(kept_, true))
+            return;
+        epoch = epoch_;
+    }
+    node_->keep(shared_from_this(), epoch);
+}
+
+bool share::has_expired(time_point now, milliseconds patience)
+{
+    const std::lock_guard guard(mutex_);
+    return now >= saturating_add(stands_until_, patience);
+}
+
+bool share::may_stand()
+{
+    const std::lock_guard guard(mutex_);
+    return may_stand_;
+}
+
+bool share::stands_for(milliseconds ttl)
+{
+    const auto expiry = ttl == milliseconds::zero() ? time_point::max()
+                                                    : saturating_add(lease_clock::now(), lease_clock::duration(ttl));
+    const std::lock_guard guard(mutex_);
+    stands_until_ = std::max(stands_until_, expiry);
+    return std::exchange(may_stand_, true);
+}
+
+void share::is_gone()
+{
+    const std::lock_guard guard(mutex_);
+    may_stand_ = false;
+}
+
+} // namespace colock::quorum

@@ -1,0 +1,103 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "quorum/node.hpp"
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <variant>
+#include <vector>
+
+namespace colock::quorum {
+
+/// A node's part in one round: a claim of its own. Another round has others: what is being taken back is never used
+/// again, so that a take-back that is late removes nothing that counts.
+///
+/// The seam allows one operation per claim at a time, and a question is decided before every node has answered it: the
+/// next one waits behind it, and ends unanswered when yet another comes.
+///
+/// Thread safety: all members may be called from any thread.
+class share final : public std::enable_shared_from_this<share>
+{
+public:
+    using time_point = lease_clock::time_point;
+    using milliseconds = std::chrono::milliseconds;
+
+    share(std::shared_ptr<node> on, claim_ptr claim) : node_(std::move(on)), claim_(std::move(claim)) {}
+
+    void create(time_point sent, completion<create_outcome> done);
+    void extend(time_point sent, milliseconds ttl, completion<extend_outcome> done);
+    void is_valid(completion<valid_outcome> done);
+
+    /// Ends what was asked of it and not sent yet. Attempts that are asked for while one is under way share its answer.
+    void take_back(completion<release_outcome> done);
+    /// Nobody will ask for it again: it is taken back, over and over if need be.
+    void orphan();
+
+    // For the node that keeps it meanwhile.
+    void take_back_again(completion<release_outcome> done);
+    /// The latest expiry that the node may know of has passed by more than `patience`.
+    [[nodiscard]] bool has_expired(time_point now, milliseconds patience);
+
+private:
+    struct create_request
+    {
+        time_point sent;
+        completion<create_outcome> done;
+    };
+    struct extend_request
+    {
+        time_point sent;
+        milliseconds ttl;
+        completion<extend_outcome> done;
+    };
+    struct valid_request
+    {
+        completion<valid_outcome> done;
+    };
+    using request = std::variant<create_request, extend_request, valid_request>;
+
+    void submit(request asked);
+    void send(request asked);
+    static void refuse(request asked);
+    void begin(create_request asked);
+    void begin(extend_request asked);
+    void begin(valid_request asked);
+    void go_on();
+    void abandon();
+    void on_abandoned(const release_outcome& outcome);
+    void keep_if_needed();
+    [[nodiscard]] bool may_stand();
+    /// Returns whether it may have stood before.
+    bool stands_for(milliseconds ttl);
+    void is_gone();
+
+    const std::shared_ptr<node> node_;
+    const claim_ptr claim_;
+    std::mutex mutex_;
+    bool under_way_ = false;
+    std::optional<request> next_;
+    /// The node may have granted it, or may do so yet.
+    bool may_stand_ = false;
+    time_point stands_until_{};
+
+    // The way back.
+    /// From the first take-back on.
+    bool used_up_ = false;
+    /// A take-back is under way or next.
+    bool taking_back_ = false;
+    /// One has failed.
+    bool tried_ = false;
+    std::vector<completion<release_outcome>> takers_;
+    bool orphaned_ = false;
+    /// The node's, at that moment.
+    std::uint64_t epoch_ = 0;
+    /// The node counts the attempt that is under way.
+    bool counted_ = false;
+    /// The node keeps it until the next attempt.
+    bool kept_ = false;
+};
+
+} // namespace colock::quorum

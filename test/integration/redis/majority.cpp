@@ -1,0 +1,275 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "support/print.hpp"
+#include "support/rig.hpp"
+
+#include <colock/locker.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace colock::testing {
+
+BOOST_AUTO_TEST_SUITE(redis_majority)
+
+namespace {
+
+struct three
+{
+    explicit three(redis::options settings = {})
+        : speak(io, redis::make_quorum(
+                        io.get_executor(), {servers[0].url(), servers[1].url(), servers[2].url()}, patient(settings)))
+    {
+    }
+    ~three() { run_coro(io, speak.backend().close(1s)); }
+
+    /// A node that is well always answers in time, however slow this machine is.
+    static redis::options patient(redis::options settings)
+    {
+        settings.operation_timeout = settings.operation_timeout.value_or(10s);
+        return settings;
+    }
+    [[nodiscard]] int holding(const std::string& key)
+    {
+        int count = 0;
+        for (auto& server : servers)
+            count += server({"EXISTS", "{colock}:" + key}) == "1" ? 1 : 0;
+        return count;
+    }
+
+    redis_server servers[3];
+    asio::io_context io;
+    driver speak;
+};
+
+/// A slow machine may let a node that is well miss its deadline: tries until it does not.
+void until(const std::function<bool()>& reached)
+{
+    const auto deadline = std::chrono::steady_clock::now() + 30s;
+    while (!reached())
+        BOOST_TEST_REQUIRE((std::chrono::steady_clock::now() < deadline));
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_majority_grants_extends_and_takes_back)
+{
+    three f;
+    const auto claim = driver::exclusive("k", 20s);
+    f.speak.grant(claim);
+    run_until(f.io, [&] { return f.holding("k") == 3; });
+    f.speak.refuse(driver::exclusive("k"));
+    f.speak.check_held(claim);
+    BOOST_TEST((f.speak.extend(claim, 60s).status == extend_status::extended));
+    f.speak.give_back(claim);
+    run_until(f.io, [&] { return f.holding("k") == 0; });
+    BOOST_TEST((f.speak.extend(claim, 60s).status == extend_status::not_held));
+    f.speak.check_not_held(claim);
+}
+
+BOOST_AUTO_TEST_CASE(a_minority_is_taken_back)
+{
+    three f;
+    f.servers[0]({"SET", "{colock}:k", "a"});
+    f.servers[1]({"SET", "{colock}:k", "b"});
+    const auto claim = driver::exclusive("k");
+    f.speak.refuse(claim);
+    run_until(f.io, [&] { return f.servers[2]({"EXISTS", "{colock}:k"}) == "0"; });
+    f.servers[0]({"DEL", "{colock}:k"});
+    f.speak.grant(claim);
+    run_until(f.io, [&] { return f.holding("k") == 3; });
+    f.speak.give_back(claim);
+    run_until(f.io, [&] { return f.holding("k") == 1; });
+}
+
+BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
+{
+    three f({.operation_timeout = 8s, .health_interval = 20s});
+    const auto warm = driver::exclusive("warm");
+    f.speak.grant(warm);
+    f.speak.give_back(warm);
+    f.servers[1].pause();
+    const auto begin = std::chrono::steady_clock::now();
+    const auto claim = driver::exclusive("k", 20s);
+    f.speak.grant(claim);
+    BOOST_TEST((f.speak.extend(claim, 20s).status == extend_status::extended));
+    f.speak.give_back(claim);
+    // A majority was all that was waited for.
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < 8s));
+    f.servers[1].resume();
+    run_until(f.io, [&] { return f.holding("k") == 0; });
+
+    f.servers[0].kill();
+    f.servers[1].kill();
+    const auto late = std::chrono::steady_clock::now();
+    const auto outcome = f.speak.create(claim);
+    BOOST_TEST((outcome.status == create_status::failed));
+    BOOST_TEST((std::chrono::steady_clock::now() - late < 30s));
+    run_until(f.io, [&] { return f.servers[2]({"EXISTS", "{colock}:k"}) == "0"; });
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_held_for_longer_than_the_timeout_is_released_over_slow_links)
+{
+    redis_server servers[3];
+    std::vector<std::unique_ptr<proxy>> links;
+    std::vector<std::string> urls;
+    for (auto& server : servers) {
+        links.push_back(std::make_unique<proxy>(server.port()));
+        links.back()->add("delay", "latency", "downstream", R"({"latency":300,"jitter":0})");
+        urls.push_back(links.back()->url());
+    }
+    asio::io_context io;
+    const driver speak(
+        io, redis::make_quorum(io.get_executor(), urls, {.operation_timeout = 2s, .health_interval = 10s}));
+    const auto claim = driver::exclusive("k", 60s);
+    speak.grant(claim);
+    io.restart();
+    io.run_for(2500ms);
+    BOOST_TEST((speak.release(claim).status == release_status::released));
+    run_coro(io, speak.backend().close(2s));
+}
+
+BOOST_AUTO_TEST_CASE(what_one_node_did_not_answer_is_taken_back_later)
+{
+    redis_server servers[3];
+    relay between(servers[2].port());
+    asio::io_context io;
+    const driver speak(io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), between.url()},
+                               three::patient({.health_interval = 1min})));
+    const auto told = std::make_shared<notes>();
+    speak.backend().attach(told);
+    const auto left = [&] { return servers[2]({"EXISTS", "{colock}:k"}) == "1"; };
+    int losses = 0;
+    for (const auto what : {loss::request, loss::reply}) {
+        const auto held = driver::exclusive("k");
+        speak.grant(held);
+        run_until(io, left);
+        between.cut_at("EVALSHA", what);
+        speak.give_back(held);
+        run_until(io, [&] { return told->reconnections == losses + 1 && !left(); });
+
+        const auto unanswered = driver::exclusive("k");
+        between.cut_at("SET", what);
+        speak.grant(unanswered);
+        run_until(io, [&] { return between.cuts() == losses + 2 && left() == (what == loss::reply); });
+        speak.give_back(unanswered);
+        losses += 2;
+        run_until(io, [&] { return told->reconnections == losses && !left(); });
+    }
+    run_coro(io, speak.backend().close(1s));
+}
+
+BOOST_AUTO_TEST_CASE(a_holder_is_polled_for)
+{
+    three f({.poll_interval = 20ms});
+    const auto holder = driver::exclusive("k");
+    f.speak.grant(holder);
+    const auto busy = f.speak.refuse(driver::exclusive("k"));
+    BOOST_TEST((busy.retry_after > 0ms && busy.retry_after <= 30ms));
+    f.speak.give_back(holder);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_quorum_cannot_do_is_said)
+{
+    three f;
+    const auto able = f.speak.backend().capabilities();
+    BOOST_TEST((!able.shared && !able.semaphore && !able.fence && !able.events && !able.no_ttl));
+    asio::io_context io;
+    const auto make = [&](const std::vector<std::string>& urls) { return redis::make_quorum(io.get_executor(), urls); };
+    BOOST_CHECK_THROW(make({"redis://a", "redis://b"}), validation_error);
+    BOOST_CHECK_THROW(make({"redis://a", "redis://b", "redis://c", "redis://d"}), validation_error);
+    BOOST_CHECK_THROW(make({"redis://a", "redis://b", "redis://a"}), validation_error);
+    BOOST_CHECK_THROW(make({"redis://a", "redis://b", "redis://:secret@a:6379/1"}), validation_error);
+}
+
+BOOST_AUTO_TEST_CASE(a_leftover_on_the_only_master_that_answers_is_no_holder)
+{
+    redis_server servers[3];
+    proxy first(servers[0].port());
+    proxy second(servers[1].port());
+    asio::io_context io;
+    locker locks(redis::make_quorum(io.get_executor(), {first.url(), second.url(), servers[2].url()}, {}));
+    servers[2]({"SET", "{colock}:k", "a leftover"});
+    first.enable(false);
+    second.enable(false);
+    COLOCK_THROWS(create_error, errc::unavailable, run_coro(io, locks.try_acquire("k")));
+    COLOCK_THROWS(create_error, errc::unavailable,
+        run_coro(io, locks.acquire("k", {.retry = retry_policy::fixed(10ms).times(2)})));
+    first.enable(true);
+    // Two of three have answered now: whoever it is holds one of them.
+    const auto is_busy = [&] {
+        try {
+            return !run_coro(io, locks.try_acquire("k"));
+        } catch (const create_error&) {
+            return false;
+        }
+    };
+    until(is_busy);
+    second.enable(true);
+    auto held = run_coro(io, locks.acquire("k", {.retry = retry_policy::fixed(10ms)}));
+    BOOST_TEST(run_coro(io, locks.is_locked("k")));
+    run_coro(io, held.release());
+    run_coro(io, locks.shutdown(5s));
+}
+
+BOOST_AUTO_TEST_CASE(an_extension_needs_a_majority_that_answers)
+{
+    redis_server servers[3];
+    proxy first(servers[0].port());
+    proxy second(servers[1].port());
+    asio::io_context io;
+    locker locks(redis::make_quorum(io.get_executor(), {first.url(), second.url(), servers[2].url()}, {}));
+    auto held = run_coro(io, locks.acquire("k", {.ttl = 1h, .retry = retry_policy::fixed(10ms)}));
+    first.enable(false);
+    const auto extends = [&] {
+        try {
+            run_coro(io, held.extend(1h));
+            return true;
+        } catch (const extend_error& failed) {
+            BOOST_TEST((failed.code() != errc::not_held || !held.held()));
+            return false;
+        }
+    };
+    until(extends);
+    second.enable(false);
+    BOOST_TEST(!extends());
+    BOOST_TEST(held.held());
+    first.enable(true);
+    until(extends);
+    // One master's yes is not a lock.
+    second.enable(true);
+    servers[0]({"DEL", "{colock}:k"});
+    servers[1]({"DEL", "{colock}:k"});
+    BOOST_TEST(servers[2]({"EXISTS", "{colock}:k"}) == "1");
+    until([&] { return !extends() && !held.held(); });
+    run_coro(io, locks.shutdown(5s));
+    BOOST_TEST(servers[2]({"EXISTS", "{colock}:k"}) == "0");
+}
+
+BOOST_AUTO_TEST_CASE(a_shutdown_does_not_wait_for_a_master_that_is_gone)
+{
+    redis_server servers[3];
+    asio::io_context io;
+    locker locks(redis::make_quorum(
+        io.get_executor(), {servers[0].url(), servers[1].url(), servers[2].url()}, {.operation_timeout = 2s}));
+    auto held = run_coro(io, locks.acquire("k", {.ttl = 1h}));
+    run_until(io, [&] { return servers[2]({"EXISTS", "{colock}:k"}) == "1"; });
+    servers[2].kill();
+    run_coro(io, held.release());
+    const auto report = run_coro(io, locks.shutdown(20s));
+    BOOST_TEST(report.clean());
+    BOOST_TEST(report.unproven == 1U);
+    // Nothing keeps the context, though the lock may stand there for an hour yet.
+    io.restart();
+    io.run_for(30s);
+    BOOST_TEST(io.stopped());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing

@@ -1,0 +1,107 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "quorum/adapter.hpp"
+#include "support/driver.hpp"
+#include "support/print.hpp"
+#include "support/scripted_adapter.hpp"
+#include "support/virtual_clock.hpp"
+
+#include <colock/memory/adapter.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <vector>
+
+namespace colock::testing {
+
+using namespace std::chrono_literals;
+
+/// A quorum over three stores in memory, each behind a script of its own, in virtual time.
+struct three_nodes : virtual_clock
+{
+    using where = std::source_location;
+    static constexpr std::chrono::milliseconds patience = 500ms;
+    static constexpr std::size_t a = 0, b = 1, c = 2;
+
+    std::optional<asio::io_context> context{std::in_place};
+    std::vector<std::shared_ptr<adapter>> stores;
+    std::vector<std::shared_ptr<scripted_adapter>> nodes;
+    std::optional<driver> on;
+
+    three_nodes()
+    {
+        for (int i = 0; i < 3; ++i) {
+            stores.push_back(memory::make_adapter(io().get_executor()));
+            nodes.push_back(std::make_shared<scripted_adapter>(stores.back()));
+        }
+        on.emplace(io(), quorum::make_adapter(io().get_executor(), {nodes.begin(), nodes.end()},
+                             {.name = "quorum", .patience = patience, .poll_interval = 250ms}));
+    }
+
+    ~three_nodes()
+    {
+        for (const auto& node : nodes) {
+            for (const auto& breach : node->breaches())
+                BOOST_TEST(breach.empty(), "the contract of adapter was broken: " << breach);
+        }
+    }
+
+    [[nodiscard]] asio::io_context& io() { return *context; }
+
+    /// Every operation on the node ends so.
+    void always(std::size_t node, const step& how)
+    {
+        for (const auto what : {operation::create, operation::release, operation::abandon, operation::extend,
+                 operation::is_valid, operation::inspect, operation::list, operation::break_key})
+            nodes[node]->always(what, how);
+    }
+    void goes_away(std::size_t node) { always(node, step::fail(errc::unavailable, "away")); }
+    void comes_back(std::size_t node) { nodes[node]->reset(); }
+
+    /// Somebody whom the quorum knows nothing of takes the key on one node.
+    plain_claim_ptr take(std::size_t node, std::string key = "k")
+    {
+        const auto claim = sent_now(driver::exclusive(std::move(key)));
+        stores[node]->start_create(claim, [](const create_outcome&) {});
+        return claim;
+    }
+    /// What stands on a node, whoever holds it.
+    [[nodiscard]] std::size_t standing(std::size_t node)
+    {
+        std::size_t count = 0;
+        stores[node]->start_list({}, [&](const list_outcome& told) { count = told.locks.size(); });
+        return count;
+    }
+    [[nodiscard]] std::string standing()
+    {
+        return std::to_string(standing(a)) + std::to_string(standing(b)) + std::to_string(standing(c));
+    }
+    /// The node forgets.
+    void lose(std::size_t node, const std::string& key = "k")
+    {
+        stores[node]->start_break(key, [](const list_outcome&) {});
+    }
+
+    void ready(where at = where::current()) { run_ready(io(), at); }
+    void pass(lease_clock::duration span, where at = where::current()) { advance_by_steps(io(), span, 50ms, at); }
+    [[nodiscard]] bool idle(where at = where::current())
+    {
+        ready(at);
+        static_cast<void>(io().poll());
+        const bool none_left = io().stopped();
+        io().restart();
+        return none_left;
+    }
+    [[nodiscard]] std::uint64_t unproven() const { return on->backend().unproven(); }
+};
+
+} // namespace colock::testing

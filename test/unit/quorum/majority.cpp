@@ -1,0 +1,268 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "support/rig.hpp"
+
+#include <colock/locker.hpp>
+
+#include <algorithm>
+
+using namespace colock;
+using namespace colock::testing;
+
+namespace {
+
+constexpr auto ttl = 10s;
+
+errc code_of(const failure_ptr& why)
+{
+    BOOST_TEST_REQUIRE(why);
+    return static_cast<errc>(why->code.value());
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(quorum_majority, three_nodes)
+
+BOOST_AUTO_TEST_CASE(two_of_three_grant_and_extend_and_release)
+{
+    for (const std::size_t one : {a, b, c}) {
+        goes_away(one);
+        const auto claim = driver::exclusive("k", ttl);
+        on->grant(claim);
+        on->refuse(driver::exclusive("k"));
+        BOOST_TEST(on->extend(claim, 20s).status == extend_status::extended);
+        on->check_held(claim);
+        BOOST_TEST(on->inspect("k").size() == 1U);
+        on->give_back(claim);
+        comes_back(one);
+        ready();
+        BOOST_TEST(standing() == "000");
+    }
+    BOOST_TEST(idle());
+}
+
+BOOST_AUTO_TEST_CASE(one_of_three_holds_nothing)
+{
+    const auto claim = driver::exclusive("k", ttl);
+    on->grant(claim);
+    ready();
+    lose(a);
+    BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
+    on->check_held(claim);
+    BOOST_TEST(on->inspect("k").size() == 1U);
+    BOOST_TEST(on->list().size() == 1U);
+    lose(b);
+    BOOST_TEST(on->extend(claim, ttl).status == extend_status::not_held);
+    on->check_not_held(claim);
+    BOOST_TEST(on->inspect("k").empty());
+    BOOST_TEST(on->list().empty());
+    BOOST_TEST(on->break_key("k").empty());
+    BOOST_TEST(standing() == "000");
+}
+
+BOOST_AUTO_TEST_CASE(a_node_has_one_vote_however_many_holders_it_tells_of)
+{
+    std::vector<plain_claim_ptr> readers;
+    for (int i = 0; i < 3; ++i) {
+        readers.push_back(sent_now(driver::shared("k")));
+        stores[a]->start_create(readers.back(), [](const create_outcome&) {});
+    }
+    BOOST_TEST(standing(a) == 3U);
+    BOOST_TEST(on->inspect("k").empty());
+    BOOST_TEST(on->list().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_locker_does_not_call_a_minority_a_lock)
+{
+    locker locks(on->shared_backend());
+    take(b);
+    BOOST_TEST(!run_coro(io(), locks.is_locked("k")));
+    auto held = run_coro(io(), locks.try_acquire("k"));
+    BOOST_TEST_REQUIRE(held.has_value());
+    BOOST_TEST(run_coro(io(), locks.is_locked("k")));
+    BOOST_TEST(run_coro(io(), held->is_locked()));
+    lose(a);
+    BOOST_TEST(!run_coro(io(), held->is_locked()));
+    BOOST_TEST(!held->held());
+}
+
+BOOST_AUTO_TEST_CASE(without_a_majority_of_answers_nothing_is_decided)
+{
+    const auto claim = driver::exclusive("k", ttl);
+    on->grant(claim);
+    ready();
+    lose(a);
+    goes_away(b);
+    // One yes, one no.
+    const auto extended = on->extend(claim, ttl);
+    BOOST_TEST(extended.status == extend_status::failed);
+    BOOST_TEST(code_of(extended.error) == errc::unavailable);
+    const auto valid = on->valid(claim);
+    BOOST_TEST(!valid.valid);
+    BOOST_TEST(code_of(valid.error) == errc::unavailable);
+    goes_away(c);
+    BOOST_TEST(on->extend(claim, ttl).status == extend_status::failed);
+    BOOST_TEST(code_of(on->valid(claim).error) == errc::unavailable);
+    BOOST_CHECK_THROW(on->inspect("k"), std::runtime_error);
+    const auto released = on->release(claim);
+    BOOST_TEST(released.status == release_status::failed);
+    BOOST_TEST(code_of(released.error) == errc::unavailable);
+    comes_back(b);
+    comes_back(c);
+    on->give_back(claim);
+    BOOST_TEST(standing() == "000");
+}
+
+BOOST_AUTO_TEST_CASE(an_unanswered_extension_is_told_as_such)
+{
+    const auto claim = driver::exclusive("k", ttl);
+    on->grant(claim);
+    nodes[a]->next(operation::extend, step::lose_reply());
+    nodes[b]->next(operation::extend, step::fail(errc::unavailable));
+    const auto extended = on->extend(claim, ttl);
+    BOOST_TEST(extended.status == extend_status::failed);
+    BOOST_TEST(code_of(extended.error) == errc::outcome_unknown);
+}
+
+BOOST_AUTO_TEST_CASE(busy_needs_a_majority_that_answered)
+{
+    take(c);
+    goes_away(a);
+    goes_away(b);
+    const auto nobody = on->create(driver::exclusive("k", ttl));
+    BOOST_TEST(nobody.status == create_status::failed);
+    BOOST_TEST(code_of(nobody.error) == errc::unavailable);
+    BOOST_TEST(nobody.error->detail == "2 of 3 masters failed: away");
+    comes_back(b);
+    const auto found = on->refuse(driver::exclusive("k", ttl));
+    BOOST_TEST((found.retry_after > 0ms && found.retry_after <= 375ms));
+    ready();
+    BOOST_TEST(standing() == "001");
+    comes_back(a);
+    on->grant(driver::exclusive("k", ttl));
+}
+
+BOOST_AUTO_TEST_CASE(busy_waits_for_the_answer_that_makes_it_certain)
+{
+    take(a);
+    goes_away(b);
+    nodes[c]->next(operation::create, step::hold());
+    const auto claim = sent_now(driver::exclusive("k", ttl));
+    auto outcome = start(io(), on->backend().create(claim));
+    ready();
+    BOOST_TEST(!outcome.done());
+    nodes[c]->deliver();
+    BOOST_TEST(outcome.get(io()).status == create_status::busy);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_majority_refuses_is_refused)
+{
+    nodes[a]->next(operation::create, step::fail(errc::access_denied, "denied"));
+    const auto claim = driver::exclusive("k", ttl);
+    on->grant(claim);
+    on->give_back(claim);
+    for (const std::size_t each : {a, b})
+        nodes[each]->next(operation::create, step::fail(errc::access_denied, "denied"));
+    const auto refused = on->create(driver::exclusive("k", ttl));
+    BOOST_TEST(refused.status == create_status::failed);
+    BOOST_TEST(code_of(refused.error) == errc::access_denied);
+    ready();
+    BOOST_TEST(standing() == "000");
+}
+
+BOOST_AUTO_TEST_CASE(a_release_says_whether_a_majority_had_it)
+{
+    auto claim = driver::exclusive("k", ttl);
+    on->grant(claim);
+    ready();
+    lose(a);
+    on->give_back(claim);
+    claim = driver::exclusive("k", ttl);
+    on->grant(claim);
+    ready();
+    lose(a);
+    lose(b);
+    BOOST_TEST(on->release(claim).status == release_status::not_held);
+    ready();
+    BOOST_TEST(standing() == "000");
+}
+
+BOOST_AUTO_TEST_CASE(what_was_given_back_answers_nothing_more)
+{
+    const auto claim = driver::exclusive("k", ttl);
+    BOOST_TEST(on->release(claim).status == release_status::not_held);
+    on->grant(claim);
+    on->give_back(claim);
+    ready();
+    for (const auto& node : nodes)
+        node->forget_calls();
+    BOOST_TEST(on->extend(claim, ttl).status == extend_status::not_held);
+    on->check_not_held(claim);
+    BOOST_TEST(on->release(claim).status == release_status::not_held);
+    BOOST_TEST(on->abandon(claim).status == release_status::not_held);
+    BOOST_TEST(nodes[a]->calls().size() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_without_ttl_is_refused)
+{
+    locker locks(on->shared_backend());
+    COLOCK_THROWS(validation_error, errc::unsupported, run_coro(io(), locks.acquire("k", {.ttl = 0ms})));
+}
+
+BOOST_AUTO_TEST_CASE(a_slow_node_has_one_question_at_a_time)
+{
+    const auto claim = driver::exclusive("k", ttl);
+    on->grant(claim);
+    ready();
+    const auto extensions = [&] { return nodes[c]->count(operation::extend); };
+    nodes[c]->next(operation::extend, step::hold());
+    for (int i = 0; i < 3; ++i)
+        BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
+    on->check_held(claim);
+    BOOST_TEST(extensions() == 1U);
+    BOOST_TEST(nodes[c]->count(operation::is_valid) == 0U);
+    // Only the last of those that waited is asked.
+    nodes[c]->deliver();
+    ready();
+    BOOST_TEST(extensions() == 1U);
+    BOOST_TEST(nodes[c]->count(operation::is_valid) == 1U);
+
+    // An answer that is still to come may decide.
+    nodes[c]->next(operation::extend, step::hold());
+    BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
+    goes_away(a);
+    auto waits = start(io(), on->backend().extend(sent_now(claim), ttl));
+    ready();
+    BOOST_TEST(!waits.done());
+    nodes[c]->deliver();
+    BOOST_TEST(waits.get(io()).status == extend_status::extended);
+
+    // What waits behind one that does not answer ends with the lock.
+    comes_back(a);
+    nodes[c]->next(operation::is_valid, step::hold());
+    on->check_held(claim);
+    goes_away(a);
+    auto superseded = start(io(), on->backend().extend(sent_now(claim), ttl));
+    ready();
+    BOOST_TEST(!superseded.done());
+    auto released = start(io(), on->backend().release(sent_now(claim)));
+    BOOST_TEST(superseded.get(io()).status == extend_status::failed);
+    nodes[c]->deliver();
+    BOOST_TEST(released.get(io()).status == release_status::released);
+}
+
+BOOST_AUTO_TEST_CASE(a_node_that_did_not_grant_is_not_asked_again)
+{
+    take(c);
+    const auto claim = driver::exclusive("k", ttl);
+    on->grant(claim);
+    ready();
+    BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
+    on->check_held(claim);
+    on->give_back(claim);
+    ready();
+    BOOST_TEST(nodes[c]->calls().size() == 1U);
+    BOOST_TEST(standing() == "001");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

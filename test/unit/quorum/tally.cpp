@@ -1,0 +1,181 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "quorum/tally.hpp"
+#include "support/print.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <ostream>
+#include <string>
+
+using namespace colock;
+using namespace colock::quorum;
+
+namespace colock::quorum {
+
+static std::ostream& operator<<(std::ostream& out, verdict what)
+{
+    constexpr const char* names[] = {"open", "yes", "no", "failed"};
+    return out << names[static_cast<unsigned>(what)];
+}
+
+} // namespace colock::quorum
+
+namespace {
+
+/// A letter for each node: y(es), n(o), a(way), u(nanswered), r(efused), or '.', which has not been heard of yet.
+tally told(const std::string& answers)
+{
+    tally counted;
+    counted.nodes = answers.size();
+    for (const char each : answers) {
+        switch (each) {
+        case 'y':
+            ++counted.yes;
+            break;
+        case 'n':
+            ++counted.no;
+            break;
+        case 'a':
+            counted.add_failure(make_failure(errc::unavailable, "away"));
+            break;
+        case 'u':
+            counted.add_failure(make_failure(errc::outcome_unknown, "unanswered"));
+            break;
+        case 'r':
+            counted.add_failure(make_failure(errc::access_denied, "refused"));
+            break;
+        default:
+            break;
+        }
+    }
+    return counted;
+}
+
+struct expected
+{
+    const char* answers;
+    verdict create;
+    verdict held;
+    verdict give_back;
+};
+
+constexpr auto unclear = verdict::open, yes = verdict::yes, no = verdict::no, failed = verdict::failed;
+
+// In the order of the columns: create, extend and is_valid, release and abandon.
+constexpr expected table[] = {
+    {"...", unclear, unclear, unclear},
+    {"y..", unclear, unclear, unclear},
+    {"n..", unclear, unclear, unclear},
+    {"a..", unclear, unclear, unclear},
+    {"yy.", yes, yes, yes},
+    {"nn.", no, no, no},
+    {"yn.", unclear, unclear, unclear},
+    {"ya.", unclear, unclear, unclear},
+    // One busy answer is not enough, but the last node may make it two.
+    {"na.", unclear, unclear, unclear},
+    {"aa.", failed, failed, failed},
+    {"uu.", failed, failed, failed},
+    {"rr.", failed, failed, failed},
+    {"yyy", yes, yes, yes},
+    {"yyn", yes, yes, yes},
+    {"yya", yes, yes, yes},
+    {"ynn", no, no, no},
+    {"nnn", no, no, no},
+    {"nna", no, no, no},
+    // A majority answered. It may have been held with the one that did not.
+    {"yna", no, failed, yes},
+    {"ynu", no, failed, yes},
+    {"yaa", failed, failed, failed},
+    {"naa", failed, failed, failed},
+    {"nau", failed, failed, failed},
+    {"aaa", failed, failed, failed},
+    // Of five.
+    {"yy...", unclear, unclear, unclear},
+    {"yyy..", yes, yes, yes},
+    {"nnn..", no, no, no},
+    {"yynn.", unclear, unclear, unclear},
+    {"yynna", no, failed, yes},
+    {"nnaa.", unclear, unclear, unclear},
+    {"ynaa.", unclear, failed, unclear},
+    {"ynaaa", failed, failed, failed},
+    {"aaa..", failed, failed, failed},
+    {"naaa.", failed, failed, failed},
+    {"ynnaa", no, failed, yes},
+    {"nnnya", no, no, no},
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(quorum_tally)
+
+BOOST_AUTO_TEST_CASE(a_majority_decides_and_only_a_majority)
+{
+    for (const auto& row : table) {
+        BOOST_TEST_CONTEXT(row.answers)
+        {
+            BOOST_TEST(judge_create(told(row.answers)) == row.create);
+            BOOST_TEST(judge_held(told(row.answers)) == row.held);
+            BOOST_TEST(judge_give_back(told(row.answers)) == row.give_back);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(no_verdict_is_open_once_all_have_answered)
+{
+    const std::string letters = "ynaur";
+    for (std::size_t n = 0; n < 125; ++n) {
+        const std::string answers{letters[n % 5], letters[n / 5 % 5], letters[n / 25]};
+        BOOST_TEST_CONTEXT(answers)
+        {
+            for (const auto judge : {judge_create, judge_held, judge_give_back}) {
+                const auto verdict_of_all = judge(told(answers));
+                BOOST_TEST(verdict_of_all != unclear);
+                if (verdict_of_all == failed)
+                    BOOST_TEST(told(answers).failure());
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_decided_early_stays_decided)
+{
+    const std::string letters = "ynaur";
+    for (std::size_t n = 0; n < 125; ++n) {
+        const std::string answers{letters[n % 5], letters[n / 5 % 5], letters[n / 25]};
+        for (std::size_t heard = 0; heard < 3; ++heard) {
+            const auto early = answers.substr(0, heard) + std::string(3 - heard, '.');
+            BOOST_TEST_CONTEXT(early << ", then " << answers)
+            {
+                const auto created = judge_create(told(early));
+                BOOST_TEST((created == unclear || created == judge_create(told(answers))));
+                const auto held = judge_held(told(early));
+                BOOST_TEST((held == unclear || held == judge_held(told(answers))));
+                const auto given_back = judge_give_back(told(early));
+                BOOST_TEST((given_back == unclear || given_back == judge_give_back(told(answers))));
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_says_whether_to_ask_again)
+{
+    const auto code = [](const char* answers) { return static_cast<errc>(told(answers).failure()->code.value()); };
+    BOOST_TEST(code("yaa") == errc::unavailable);
+    BOOST_TEST(code("naa") == errc::unavailable);
+    // One that did not answer cannot make a majority, one that granted and one that did not answer can.
+    BOOST_TEST(code("nau") == errc::unavailable);
+    BOOST_TEST(code("yau") == errc::outcome_unknown);
+    BOOST_TEST(code("auu") == errc::outcome_unknown);
+    // Decided early: the last one may say yes.
+    BOOST_TEST(code("ua.") == errc::outcome_unknown);
+    BOOST_TEST(code("aa.") == errc::unavailable);
+    // Two that refuse leave no majority, whatever the third says; one that does may be done without.
+    BOOST_TEST(code("rra") == errc::access_denied);
+    BOOST_TEST(code("rry") == errc::access_denied);
+    BOOST_TEST(code("rya") == errc::unavailable);
+    BOOST_TEST(code("ryn") == errc::unavailable);
+    BOOST_TEST(told("raa").failure()->detail == "3 of 3 masters failed: away");
+    BOOST_TEST(told("yau").failure()->detail == "2 of 3 masters failed: unanswered");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
