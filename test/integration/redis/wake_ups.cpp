@@ -1,0 +1,212 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "support/print.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock::testing {
+namespace {
+
+constexpr auto intent = "{colock}#w:k";
+
+/// An adapter, and another one of a second process, so to say.
+struct two_sides
+{
+    redis_server server;
+    client_side on{{.url = server.url()}};
+    client_side other{{.url = server.url()}};
+
+    /// Until somebody listens for the key.
+    void until_heard(const running<std::uint64_t>& waiting, const std::string& key = "k")
+    {
+        const auto channel = "{colock}:" + key;
+        run_until(on.io, [&] { return server({"PUBSUB", "NUMSUB", channel}) == channel + "\n1\n"; });
+        BOOST_TEST(!waiting.done());
+    }
+};
+
+/// Releases them in one go; what each was answered.
+std::vector<release_outcome> release_together(client_side& by, const std::vector<plain_claim_ptr>& claims)
+{
+    std::vector<std::optional<release_outcome>> answers(claims.size());
+    for (std::size_t n = 0; n < claims.size(); ++n) {
+        sent_now(claims[n]);
+        by.speak.backend().start_release(
+            claims[n], [&answer = answers[n]](release_outcome outcome) { answer = std::move(outcome); });
+    }
+    run_until(by.io, [&] { return std::ranges::all_of(answers, [](const auto& each) { return each.has_value(); }); });
+    std::vector<release_outcome> all;
+    for (auto& each : answers)
+        all.push_back(std::move(*each));
+    return all;
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(redis_wake_ups, two_sides)
+
+BOOST_AUTO_TEST_CASE(a_writer_leaves_the_intent_of_another_alone)
+{
+    for (const bool gives_up : {true, false}) {
+        const auto reader = driver::shared("k", 0, 60s);
+        on.speak.grant(reader);
+        const auto first = driver::exclusive("k"), second = driver::exclusive("k");
+        on.speak.refuse(first);
+        on.speak.refuse(second);
+        BOOST_TEST(server({"GET", intent}) == second->token().hex());
+        if (gives_up) {
+            on.speak.abandon(first);
+        } else {
+            on.speak.give_back(reader);
+            on.speak.grant(first);
+        }
+        BOOST_TEST(server({"GET", intent}) == second->token().hex());
+        on.speak.abandon(second);
+        BOOST_TEST(server({"EXISTS", intent}) == "0");
+        on.speak.release(gives_up ? reader : first);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_writer_that_gives_up_wakes_the_readers_that_it_kept_out)
+{
+    const auto reader = driver::shared("k", 0, 60s);
+    on.speak.grant(reader);
+    const auto writer = driver::exclusive("k");
+    on.speak.refuse(writer);
+    const auto late = driver::shared("k");
+    auto waiting = on.speak.start_acquire(late);
+    until_heard(waiting);
+    on.speak.abandon(writer);
+    BOOST_TEST(waiting.get(on.io) > 0u);
+    on.speak.give_back(late);
+    on.speak.give_back(reader);
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_that_was_alone_wakes_a_writer)
+{
+    const auto reader = driver::shared("k", 0, 60s);
+    on.speak.grant(reader);
+    const auto writer = driver::exclusive("k");
+    auto waiting = on.speak.start_acquire(writer);
+    until_heard(waiting);
+    on.speak.give_back(reader);
+    BOOST_TEST(waiting.get(on.io) > 0u);
+    on.speak.give_back(writer);
+}
+
+BOOST_AUTO_TEST_CASE(releases_that_travel_together_wake_who_waits_for_each)
+{
+    std::vector<plain_claim_ptr> held;
+    std::vector<plain_claim_ptr> wanted;
+    std::vector<running<std::uint64_t>> waiting;
+    for (const std::string key : {"a", "b", "c"}) {
+        on.speak.grant(held.emplace_back(driver::exclusive(key)));
+        waiting.push_back(on.speak.start_acquire(wanted.emplace_back(driver::exclusive(key))));
+        until_heard(waiting.back(), key);
+    }
+    for (const auto& answer : release_together(on, held)) {
+        BOOST_TEST((answer.status == release_status::released));
+        BOOST_TEST(!answer.others_wait);
+    }
+    for (auto& each : waiting)
+        BOOST_TEST(each.get(on.io) > 0u);
+    for (const auto& each : wanted)
+        on.speak.give_back(each);
+}
+
+BOOST_AUTO_TEST_CASE(a_release_tells_whether_others_wait)
+{
+    const auto holds = [&](const std::string& key) {
+        auto claim = driver::exclusive(key);
+        on.speak.grant(claim);
+        return claim;
+    };
+    // Nobody; then one of the holder's own, which is no other.
+    BOOST_TEST(!on.speak.release(holds("k")).others_wait);
+    auto held = holds("k");
+    const auto own = driver::exclusive("k");
+    auto waiting = on.speak.start_acquire(own);
+    until_heard(waiting);
+    BOOST_TEST(!on.speak.release(held).others_wait);
+    waiting.get(on.io);
+    on.speak.give_back(own);
+
+    // Somebody else, behind a single release and behind some that travel together.
+    for (const bool together : {false, true}) {
+        const std::string key = together ? "several" : "single";
+        held = holds(key);
+        const auto beside = holds("beside " + key);
+        const auto others = driver::exclusive(key);
+        auto elsewhere = other.speak.start_acquire(others);
+        run_until(
+            other.io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:" + key}) == "{colock}:" + key + "\n1\n"; });
+        if (together) {
+            const auto answers = release_together(on, {beside, held});
+            BOOST_TEST(!answers[0].others_wait);
+            BOOST_TEST(answers[1].others_wait);
+        } else {
+            BOOST_TEST(on.speak.release(held).others_wait);
+            on.speak.give_back(beside);
+        }
+        elsewhere.get(other.io);
+        other.speak.give_back(others);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_repeated_create_is_for_a_new_ttl_in_each_form)
+{
+    const auto left = [&](std::string_view key) { return std::stoll(server({"PTTL", key})); };
+    // A writer, a reader alone, and one of two.
+    for (const auto& [claim, beside] :
+        std::vector<std::pair<plain_claim_ptr, plain_claim_ptr>>{{driver::exclusive("k", 60s), nullptr},
+            {driver::shared("k", 0, 60s), nullptr}, {driver::shared("k", 0, 60s), driver::shared("k", 0, 60s)}})
+    {
+        if (beside)
+            on.speak.grant(beside);
+        on.speak.grant(claim);
+        if (beside) {
+            // Its own expiry is its score.
+            const auto soon = std::to_string((std::stoll(server({"TIME"})) + 20) * 1000);
+            const auto members = server({"ZRANGE", "{colock}:k", "0", "-1"});
+            for (std::size_t begin = 0, end = 0; begin < members.size(); begin = end + 1) {
+                end = members.find('\n', begin);
+                server({"ZADD", "{colock}:k", "XX", soon, members.substr(begin, end - begin)});
+            }
+        } else {
+            server({"PEXPIRE", "{colock}:k", "20000"});
+        }
+        on.speak.grant(claim);
+        long long most = 0;
+        for (const auto& each : on.speak.inspect("k"))
+            most = std::max<long long>(most, each.remaining.value_or(0ms).count());
+        BOOST_TEST(most > 40'000);
+        BOOST_TEST(left("{colock}:k") > 40'000);
+        on.speak.release(claim);
+        if (beside)
+            on.speak.release(beside);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(in_the_plain_layout_too)
+{
+    client_side plain({.url = server.url(), .layout = redis::layout::plain});
+    const auto claim = driver::exclusive("k", 60s);
+    plain.speak.grant(claim);
+    server({"PEXPIRE", "k", "20000"});
+    plain.speak.grant(claim);
+    BOOST_TEST(std::stoll(server({"PTTL", "k"})) > 40'000);
+    const plain_claim_ptr endless = driver::exclusive("endless", 0ms);
+    plain.speak.grant(endless);
+    server({"PEXPIRE", "endless", "20000"});
+    plain.speak.grant(endless);
+    BOOST_TEST(server({"PTTL", "endless"}) == "-1");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
