@@ -1,0 +1,197 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/driver.hpp"
+#include "support/print.hpp"
+
+#include <colock/observer.hpp>
+
+#include <boost/system/system_error.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const error_code refused = make_error_code(boost::system::errc::connection_refused);
+
+/// One that is written with coroutines, and fails as it is told to.
+class coroutine_adapter final : public awaitable_adapter
+{
+public:
+    using adapter::notify_ready;
+    using awaitable_adapter::awaitable_adapter;
+
+    [[nodiscard]] std::string_view name() const noexcept override { return "coroutines"; }
+    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {}; }
+
+    std::function<void()> fails;
+    std::vector<std::string> asked;
+
+protected:
+    asio::awaitable<create_outcome> do_create(claim_ptr) override
+    {
+        note("create");
+        co_return create_outcome::granted(7);
+    }
+    asio::awaitable<release_outcome> do_release(claim_ptr) override
+    {
+        note("release");
+        co_return release_outcome{};
+    }
+    asio::awaitable<extend_outcome> do_extend(claim_ptr, std::chrono::milliseconds) override
+    {
+        note("extend");
+        co_return extend_outcome{};
+    }
+    asio::awaitable<valid_outcome> do_is_valid(claim_ptr) override
+    {
+        note("is_valid");
+        co_return valid_outcome{true, nullptr};
+    }
+
+private:
+    void note(const char* what)
+    {
+        asked.emplace_back(what);
+        if (fails)
+            fails();
+    }
+};
+
+/// One that tells a release from an abandon.
+class plain_adapter final : public adapter
+{
+public:
+    using adapter::adapter;
+    using adapter::notify_reconnected;
+
+    [[nodiscard]] std::string_view name() const noexcept override { return "plain"; }
+    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {}; }
+    void start_create(claim_ptr, completion<create_outcome> done) override
+    {
+        asked.emplace_back("create");
+        done(create_outcome::granted(1));
+    }
+    void start_release(claim_ptr, completion<release_outcome> done) override
+    {
+        asked.emplace_back("release");
+        done({});
+    }
+    void start_abandon(claim_ptr, completion<release_outcome> done) override
+    {
+        asked.emplace_back("abandon");
+        done({release_status::not_held, nullptr});
+    }
+    void start_extend(claim_ptr, std::chrono::milliseconds, completion<extend_outcome> done) override { done({}); }
+    void start_is_valid(claim_ptr, completion<valid_outcome> done) override { done({}); }
+
+    std::vector<std::string> asked;
+};
+
+struct counting_observer : observer
+{
+    int reconnections = 0;
+    void reconnected(std::string_view) noexcept override { ++reconnections; }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(adapters)
+
+BOOST_AUTO_TEST_CASE(an_exception_that_leaves_a_coroutine_is_a_failure)
+{
+    asio::io_context io;
+    const auto backend = std::make_shared<coroutine_adapter>(io.get_executor());
+    const driver on(io, backend);
+    const auto claim = driver::exclusive("k");
+    struct row
+    {
+        std::function<void()> thrown;
+        errc code;
+        error_code cause;
+        std::string detail;
+    };
+    for (const auto& [thrown, code, cause, detail] : std::vector<row>{
+             {[] { throw boost::system::system_error(errc::unavailable); }, errc::unavailable, {}, ""},
+             {[] { throw boost::system::system_error(errc::access_denied); }, errc::access_denied, {}, ""},
+             {[] { throw boost::system::system_error(refused); }, errc::outcome_unknown, refused, ""},
+             {[] { throw std::runtime_error("out of luck"); }, errc::outcome_unknown, {}, "out of luck"},
+             {[] { throw 1; }, errc::outcome_unknown, {}, ""},
+         })
+    {
+        backend->fails = thrown;
+        const auto check = [&, expected = code, why = cause, words = detail](const failure_ptr& failed) {
+            BOOST_TEST_REQUIRE((failed != nullptr));
+            BOOST_TEST((failed->code == expected));
+            BOOST_TEST((failed->cause == why));
+            BOOST_TEST(failed->detail == words);
+        };
+        const auto created = on.create(claim);
+        BOOST_TEST((created.status == create_status::failed));
+        check(created.error);
+        for (const auto& released : {on.release(claim), on.abandon(claim)}) {
+            BOOST_TEST((released.status == release_status::failed));
+            check(released.error);
+        }
+        const auto extended = on.extend(claim, 1s);
+        BOOST_TEST((extended.status == extend_status::failed));
+        check(extended.error);
+        const auto valid = on.valid(claim);
+        BOOST_TEST(!valid.valid);
+        check(valid.error);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(without_a_word_on_it_an_abandon_is_a_release)
+{
+    asio::io_context io;
+    const auto backend = std::make_shared<coroutine_adapter>(io.get_executor());
+    const driver on(io, backend);
+    const auto claim = driver::exclusive("k");
+    BOOST_TEST(on.create(claim).fence == 7U);
+    BOOST_TEST((on.extend(claim, 1s).status == extend_status::extended));
+    BOOST_TEST(on.valid(claim).valid);
+    BOOST_TEST((on.abandon(claim).status == release_status::released));
+    BOOST_TEST((backend->asked == std::vector<std::string>{"create", "extend", "is_valid", "release"}));
+}
+
+BOOST_AUTO_TEST_CASE(the_default_hand_over_takes_back_what_is_in_doubt)
+{
+    for (const bool doubtful : {false, true}) {
+        asio::io_context io;
+        const auto backend = std::make_shared<plain_adapter>(io.get_executor());
+        const driver on(io, backend);
+        const auto held = driver::exclusive("k"), next = driver::exclusive("k");
+        if (doubtful)
+            held->taint();
+        const auto outcome = on.hand_over(held, next);
+        BOOST_TEST((outcome.released.status == (doubtful ? release_status::not_held : release_status::released)));
+        BOOST_TEST((outcome.created.status == create_status::granted));
+        BOOST_TEST((backend->asked == std::vector<std::string>{doubtful ? "abandon" : "release", "create"}));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_observer_of_several_lockers_hears_each_event_once)
+{
+    asio::io_context io;
+    const auto backend = std::make_shared<plain_adapter>(io.get_executor());
+    const auto twice = std::make_shared<counting_observer>();
+    const auto once = std::make_shared<counting_observer>();
+    backend->attach(twice);
+    backend->attach(twice);
+    backend->attach(once);
+    backend->notify_reconnected();
+    BOOST_TEST(twice->reconnections == 1);
+    BOOST_TEST(once->reconnections == 1);
+    BOOST_TEST(backend->reconnects() == 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
