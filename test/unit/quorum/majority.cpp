@@ -237,6 +237,16 @@ BOOST_AUTO_TEST_CASE(a_slow_node_has_one_question_at_a_time)
     nodes[c]->deliver();
     BOOST_TEST(waits.get(io()).status == extend_status::extended);
 
+    // What waits gives way to what comes after it, and ends.
+    nodes[c]->next(operation::extend, step::hold());
+    auto under_way = start(io(), on->backend().extend(sent_now(claim), ttl));
+    auto gives_way = start(io(), on->backend().extend(sent_now(claim), ttl));
+    auto comes_after = start(io(), on->backend().extend(sent_now(claim), ttl));
+    BOOST_TEST(gives_way.get(io()).status == extend_status::failed);
+    nodes[c]->deliver();
+    BOOST_TEST(under_way.get(io()).status == extend_status::extended);
+    BOOST_TEST(comes_after.get(io()).status == extend_status::extended);
+
     // What waits behind one that does not answer ends with the lock.
     comes_back(a);
     nodes[c]->next(operation::is_valid, step::hold());
@@ -249,6 +259,23 @@ BOOST_AUTO_TEST_CASE(a_slow_node_has_one_question_at_a_time)
     BOOST_TEST(superseded.get(io()).status == extend_status::failed);
     nodes[c]->deliver();
     BOOST_TEST(released.get(io()).status == release_status::released);
+}
+
+BOOST_AUTO_TEST_CASE(a_node_that_is_not_needed_any_more_is_not_asked)
+{
+    // These answer inside the call.
+    const driver at_once(io(), quorum::make_adapter(io().get_executor(), stores,
+                                   {.name = "quorum", .patience = patience, .poll_interval = 250ms}));
+    take(a);
+    take(b);
+    at_once.refuse(driver::exclusive("k", ttl));
+    BOOST_TEST(standing() == "110");
+    lose(a);
+    const auto claim = driver::exclusive("k", ttl);
+    at_once.grant(claim);
+    at_once.check_held(claim);
+    at_once.give_back(claim);
+    BOOST_TEST(standing() == "010");
 }
 
 BOOST_AUTO_TEST_CASE(a_node_that_did_not_grant_is_not_asked_again)
