@@ -4,7 +4,7 @@
 #   scripts/snippets.sh [check|update]     (check, if nothing is named)
 #
 # A line <!-- snippet: FILE NAME --> stands before a code block that is the part of FILE between its lines "//[ NAME"
-# and "//]". Every block of C++ has to have one.
+# and "//]", or "#[ NAME" and "#]". Every block of C++ or CMake has to have one.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -22,21 +22,21 @@ renewed() {
         function stop(what) { print "snippets: error: " page ":" NR ": " what >"/dev/stderr"; failed = 1; exit 1 }
         function paste(file, name,    line, inside, lines, depth) {
             while ((getline line <file) > 0) {
-                if (line ~ "^ *//\\[ " name "$") { inside = 1; match(line, /^ */); depth = RLENGTH; continue }
-                if (inside && line ~ /^ *\/\/\]$/) { inside = 2; break }
+                if (line ~ "^ *(//|#)\\[ " name "$") { inside = 1; match(line, /^ */); depth = RLENGTH; continue }
+                if (inside && line ~ /^ *(\/\/|#)\]$/) { inside = 2; break }
                 if (inside == 1) { print substr(line, 1, depth) ~ /^ *$/ ? substr(line, depth + 1) : line; ++lines }
             }
             close(file)
             if (inside != 2 || !lines) stop("no snippet " name " in " file)
         }
         /^<!-- snippet: / { file = $3; name = $4; print; pending = 1; next }
-        /^```cpp$/ {
-            if (!pending) stop("a block of C++ that is cut from no file")
+        /^```(cpp|cmake)$/ || (/^```/ && pending) {
+            if (!pending) stop("a block of C++ or CMake that is cut from no file")
             print; paste(file, name); pending = 0; skipping = 1; next
         }
         /^```$/ && skipping { skipping = 0 }
         skipping { next }
-        pending { stop("no block of C++ after the name of its snippet") }
+        pending { stop("no block after the name of its snippet") }
         { print }
         END { if (!failed && (pending || skipping)) stop("the page ends inside a snippet") }
     ' "$1"

@@ -1,0 +1,1 @@
+message(FATAL_ERROR "a Boost of the wrong version was taken")
