@@ -758,6 +758,24 @@ BOOST_AUTO_TEST_CASE(a_body_stops_before_its_lease_can_end)
     }
 }
 
+BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
+{
+    rig on(behind::scripted);
+    bool began = false;
+    auto working = on.start(on.locker->with_lock("k", {.ttl = 1s}, [&] { began = true; }));
+    // Granted, and its coroutine not resumed yet.
+    while (on.locker->stats().grants == 0)
+        BOOST_TEST_REQUIRE(on.io().poll_one() == 1U);
+    on.memory->start_break("k", [](const list_outcome&) {});
+    on.ready();
+    BOOST_TEST_REQUIRE(working.done());
+    COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+    BOOST_TEST(!began);
+    BOOST_TEST(on.locker->stats().lost(lost_reason::broken) == 1U);
+    on.wind_down();
+    on.check_clean();
+}
+
 BOOST_AUTO_TEST_CASE(the_bodys_exception_is_nested_in_the_loss)
 {
     rig on;
