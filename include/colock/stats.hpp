@@ -30,7 +30,8 @@ struct locker_stats
     std::uint64_t renewals = 0;
     /// Renewals that failed and will be tried again.
     std::uint64_t renewal_errors = 0;
-    /// By lost_reason; `released` is not a loss and stays 0.
+    /// By lost_reason, whoever is told of them: handles, an observer, a `with_lock`. `released` is not a loss and stays
+    /// 0.
     std::array<std::uint64_t, 6> losses{};
     std::uint64_t releases = 0;
     /// Acquisitions cleaned up in the background.

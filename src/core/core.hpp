@@ -238,6 +238,7 @@ private:
     void hold(record& wanted, std::uint64_t fence);
     void grant(record& wanted, std::uint64_t fence, work& todo);
     void begin_end(record& held, lost_reason reason, work& todo);
+    [[nodiscard]] std::optional<lost_reason> loss_of(record& held, work& todo);
     /// A request with this ttl is about to be sent, or was.
     void may_stand(record& claim, std::chrono::milliseconds ttl) const noexcept;
     [[nodiscard]] time_point unproven_after(const record& ending) const noexcept;

@@ -226,26 +226,44 @@ void core::on_lease_moved(const record_ptr& held)
 
 std::optional<lost_reason> core::body_begins(record& held)
 {
-    const std::lock_guard guard(mutex_);
-    if (held.where() != phase::held)
-        return held.end_reason;
-    held.body_runs = true;
-    reschedule_held(held);
-    return std::nullopt;
+    work todo;
+    std::optional<lost_reason> lost;
+    {
+        const std::lock_guard guard(mutex_);
+        lost = loss_of(held, todo);
+        if (held.where() == phase::held) {
+            held.body_runs = true;
+            reschedule_held(held);
+        }
+    }
+    todo.run(*this);
+    return lost;
 }
 
 std::optional<lost_reason> core::body_ends(record& held)
 {
-    const std::lock_guard guard(mutex_);
-    held.body_runs = false;
+    work todo;
+    std::optional<lost_reason> lost;
+    {
+        const std::lock_guard guard(mutex_);
+        held.body_runs = false;
+        lost = loss_of(held, todo);
+    }
+    todo.run(*this);
+    return lost == lost_reason::released ? std::nullopt : lost;
+}
+
+/// What is told to the caller as a loss is one for everybody: it is counted, and the observer hears of it.
+std::optional<lost_reason> core::loss_of(record& held, work& todo)
+{
     if (held.where() != phase::held)
-        return held.end_reason == lost_reason::released ? std::nullopt : held.end_reason;
-    if (held.stop_signalled)
-        return held.stop_reason;
+        return held.end_reason;
     // The timer may be late, if the body kept its thread busy.
-    if (lease_clock::now() >= held.lease().valid_until())
-        return lost_reason::expired;
-    return std::nullopt;
+    if (held.stop_signalled)
+        begin_end(held, held.stop_reason, todo);
+    else if (lease_clock::now() >= held.lease().valid_until())
+        begin_end(held, lost_reason::expired, todo);
+    return held.end_reason;
 }
 
 asio::awaitable<void> core::supervise(std::shared_ptr<core> self, record_ptr held)

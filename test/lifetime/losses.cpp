@@ -1,0 +1,178 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Hears of losses.
+struct ears : observer
+{
+    std::vector<lost_reason> losses;
+    void lost(std::string_view, lost_reason reason) noexcept override { losses.push_back(reason); }
+};
+
+using reasons = std::vector<lost_reason>;
+
+step fails()
+{
+    return step::fail(errc::unavailable, "nobody listens");
+}
+
+/// Everything that the script holds back is let go, and all is cleaned up.
+void clean_up(rig& on)
+{
+    if (on.script) {
+        on.script->reset();
+        while (on.script->deliver())
+            on.ready();
+    }
+    on.wind_down();
+    on.check_clean();
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(losses_of_bodies)
+
+namespace {
+
+asio::awaitable<void> works_for_ever()
+{
+    lease_timer timer(co_await asio::this_coro::executor, 24h);
+    co_await timer.async_wait(asio::use_awaitable);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(each_is_counted_and_the_observer_hears_of_it)
+{
+    struct
+    {
+        const char* name;
+        acquire_options options;
+        lost_reason reason;
+        void (*happens)(rig&);
+    } const cases[] = {
+        {"without renewal", {.ttl = 2s, .renewal = renewal::manual}, lost_reason::expired, [](rig&) {}},
+        {"max_hold", {.ttl = 2s, .max_hold = 5s}, lost_reason::expired, [](rig&) {}},
+        {"the backend is gone", {.ttl = 2s}, lost_reason::expired,
+            [](rig& on) {
+                for (const auto each : {operation::extend, operation::release, operation::abandon})
+                    on.script->always(each, fails());
+            }},
+        {"the backend is silent", {.ttl = 2s}, lost_reason::expired,
+            [](rig& on) {
+                for (const auto each : {operation::extend, operation::release, operation::abandon})
+                    on.script->always(each, step::hold());
+            }},
+        {"broken", {.ttl = 2s}, lost_reason::broken, [](rig& on) { on.run(on.locker->break_lock("k")); }},
+        {"taken", {.ttl = 2s}, lost_reason::taken,
+            [](rig& on) {
+                if (on.script)
+                    on.script->always(operation::extend, step::not_held());
+            }},
+        {"shut down", {.ttl = 2s}, lost_reason::shutting_down, [](rig& on) { on.run(on.locker->shutdown(1s)); }},
+    };
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        for (const auto& each : cases) {
+            const bool of_backend = each.reason == lost_reason::taken || std::string_view(each.name).starts_with("the");
+            if (kind == behind::memory && of_backend)
+                continue;
+            for (const bool observed : {false, true}) {
+                BOOST_TEST_CONTEXT(each.name << " " << kind << ", observed: " << observed)
+                {
+                    const auto listener = std::make_shared<ears>();
+                    rig on(kind, {.observer = observed ? listener : nullptr});
+                    auto working = on.start(on.locker->with_lock("k", each.options, works_for_ever));
+                    on.ready();
+                    each.happens(on);
+                    on.advance_by_steps(10s, 50ms);
+                    BOOST_TEST_REQUIRE(working.done());
+                    COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+                    clean_up(on);
+                    const auto counted = on.locker->stats();
+                    for (std::size_t reason = 0; reason < counted.losses.size(); ++reason)
+                        BOOST_TEST(
+                            counted.losses[reason] == (reason == static_cast<std::size_t>(each.reason) ? 1U : 0U));
+                    BOOST_TEST(counted.grants == counted.releases + counted.settled);
+                    if (observed)
+                        BOOST_TEST((listener->losses == reasons{each.reason}));
+                }
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_value_that_came_too_late_is_a_loss_and_one_in_time_is_none)
+{
+    for (const bool late : {false, true}) {
+        const auto listener = std::make_shared<ears>();
+        rig on(behind::memory, {.observer = listener});
+        const auto work = [&] { on.clock.skip(late ? 20s : 5s); };
+        auto working = on.start(on.locker->with_lock("k", {.ttl = 10s, .renewal = renewal::manual}, work));
+        on.ready();
+        BOOST_TEST_REQUIRE(working.done());
+        if (late)
+            COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+        else
+            working.get(on.io());
+        on.check_clean();
+        BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == (late ? 1U : 0U));
+        BOOST_TEST((listener->losses == (late ? reasons{lost_reason::expired} : reasons{})));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
+{
+    rig on(behind::scripted);
+    // The answer is there in time, but its coroutine goes on only after the lease has ended.
+    on.script->next(operation::create, step::pass().after([&] { on.clock.skip(1s); }));
+    bool begun = false;
+    auto working = on.start(on.locker->with_lock("k", {.ttl = 10s}, [&] { begun = true; }));
+    while (on.locker->stats().grants == 0)
+        on.io().poll_one();
+    on.clock.skip(10s);
+    on.ready();
+    BOOST_TEST(!begun);
+    BOOST_TEST_REQUIRE(working.done());
+    COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+    BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
+    clean_up(on);
+}
+
+BOOST_AUTO_TEST_CASE(what_shutdown_leaves_behind_is_left_to_its_ttl)
+{
+    rig on(behind::scripted);
+    auto working = on.start(on.locker->with_lock("k", {.ttl = 3s}, []() -> asio::awaitable<void> {
+        // Deaf to its cancellation.
+        co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+        lease_timer timer(co_await asio::this_coro::executor, 1min);
+        co_await timer.async_wait(asio::use_awaitable);
+    }));
+    on.advance_by_steps(5s, 100ms);
+    BOOST_TEST(on.locker->stats().renewals > 2U);
+    auto stopping = on.start(on.locker->shutdown(1s));
+    on.advance_by_steps(1500ms, 100ms);
+    BOOST_TEST_REQUIRE(stopping.done());
+    BOOST_TEST((stopping.get(on.io()).still_running == std::vector<std::string>{"k"}));
+    BOOST_TEST(on.stored().size() == 1U);
+    const auto extended = on.script->count(operation::extend);
+    on.advance_by_steps(4s, 100ms);
+    BOOST_TEST(on.script->count(operation::extend) == extended);
+    BOOST_TEST(on.stored().empty());
+    on.advance(1min);
+    COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+    clean_up(on);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
