@@ -232,6 +232,10 @@ public:
     [[nodiscard]] std::uint64_t reconnects() const noexcept;
     /// How many parts of locks the adapter has given up to take back by itself, beside what it was told to abandon.
     [[nodiscard]] std::uint64_t unproven() const noexcept;
+    /// Why the backend cannot be reached now, for those who have had no answer; null while it can, as far as is known.
+    /// While there is a trouble, what is under way has not been sent, or cannot take effect: what had been sent was
+    /// ended with its connection.
+    [[nodiscard]] virtual failure_ptr trouble() const;
 
     // The same operations for direct use. The caller's claim should be marked as sent where a lease matters.
     // Cancellation: none; they end when the operation has.
@@ -249,9 +253,16 @@ public:
     [[nodiscard]] asio::awaitable<closed> close(lease_clock::duration deadline);
 
 protected:
+    /// Ends the `trouble()`.
     void notify_ready() noexcept;
+    /// To be called at each failed attempt to connect; `why` is the `trouble()` from now on. An observer is told what
+    /// it has not heard since the backend could be reached last: `why`'s cause, or its code where it has none.
+    void notify_unreachable(failure_ptr why, std::string_view address) noexcept;
+    /// The same for one of several servers whose adapter has counted already what was told: no `trouble()` of the
+    /// whole.
+    void tell_unreachable(const error_code& why, std::string_view address) noexcept;
     void notify_suspended(const error_code& why) noexcept;
-    /// Also counts `reconnects()`.
+    /// Ends the `trouble()`, and counts `reconnects()`.
     void notify_reconnected() noexcept;
     void notify_warning(std::string_view message) noexcept;
     /// Adds to `unproven()`.
@@ -261,6 +272,7 @@ private:
     struct listeners;
     template <class Event>
     void notify(Event event) noexcept;
+    void ends_trouble() noexcept;
 
     const std::shared_ptr<detail::executor_cell> executor_;
     const std::unique_ptr<listeners> listeners_;

@@ -16,7 +16,7 @@ using boost::system::error_code;
 /// What can go wrong. Every message of the category names the cause and the remedy.
 enum class errc
 {
-    /// The retry policy ended while the lock was still held by somebody else.
+    /// The retry policy ended, and the last answer was that the lock is held by somebody else.
     retry_exhausted = 1,
     /// The lock is not, or no longer, ours: released, expired, or taken by another holder.
     not_held,

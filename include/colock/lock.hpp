@@ -64,7 +64,7 @@ public:
     [[nodiscard]] explicit operator bool() const noexcept { return record_ != nullptr; }
 
     /// Asks the backend whether this lock still stands. False without I/O after it was released or lost locally.
-    /// \throws error `unavailable`, `outcome_unknown`: no answer within the operation timeout.
+    /// \throws error `unavailable`: no answer within the operation timeout.
     [[nodiscard]] asio::awaitable<bool> is_locked() const;
 
     /// Sets the remaining time to `ttl`, counted from now; may shorten. The local deadline is lowered before the

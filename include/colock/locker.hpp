@@ -36,10 +36,11 @@ namespace colock {
 /// Errors common to all verbs that acquire:
 /// - validation_error: `invalid_key` (empty, over 512 bytes, or with a NUL), `invalid_ttl`, `invalid_retry`,
 ///   `invalid_options` (max_holders with exclusive mode, over-long owner data), `unsupported`; nothing was sent.
-/// - retry_error `retry_exhausted`: the policy ended while the lock was busy.
+/// - retry_error `retry_exhausted`: the policy ended, and the last attempt was answered with "busy".
 /// - create_error: the backend's error. `unavailable` and `outcome_unknown` are failed attempts under the policy, and
-///   thrown when it ends on one; all others (`access_denied`, `misconfigured_backend`) are thrown at once;
-///   `shutting_down`.
+///   thrown, with their cause, when it ends on one or on an attempt that has not been answered; all others
+///   (`access_denied`, `misconfigured_backend`) are thrown at once; `shutting_down`. Who waits behind others of this
+///   locker is told what the first of them was told.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: all but assigning and destroying is safe.
 class locker
@@ -56,8 +57,8 @@ public:
     /// Not reentrant: who holds the key already waits like any other, for its own release or until its own lock has
     /// expired; so does an exclusive acquire beside one's own shared lock.
     [[nodiscard]] asio::awaitable<lock> acquire(std::string key, acquire_options options = {}) const;
-    /// Makes one attempt and never waits; empty if the lock is busy or others of this locker wait for it. The retry
-    /// policy is ignored.
+    /// Makes one attempt and never waits; empty if the lock is busy or others of this locker wait for it: then the
+    /// error that keeps these waiting, if there is one. The retry policy is ignored.
     [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::string key, acquire_options options = {}) const;
     /// All or none, acquired in one canonical order (sorted, duplicates removed), so that callers cannot deadlock. On a
     /// busy key everything is given back, that key is waited for while nothing is held, and it starts again at the

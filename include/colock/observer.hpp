@@ -21,11 +21,19 @@ public:
 
     /// The backend is usable: its first connection stands.
     virtual void ready(std::string_view backend) noexcept { static_cast<void>(backend); }
+    /// A connection could not be made, or was made to a server that cannot be used for now; operations wait or fail
+    /// until `ready` or `reconnected`. Told at the first failure, and then once per cause and address until the backend
+    /// can be reached again. `address` is what was connected to: host and port, or the path of a socket.
+    virtual void unreachable(std::string_view backend, const error_code& why, std::string_view address) noexcept
+    {
+        static_cast<void>(backend), static_cast<void>(why), static_cast<void>(address);
+    }
     /// The connection was lost; operations wait or fail until `reconnected`.
     virtual void suspended(std::string_view backend, const error_code& why) noexcept
     {
         static_cast<void>(backend), static_cast<void>(why);
     }
+    /// It can be reached again, after `suspended`, or after `unreachable` of a backend that had been `ready` before.
     virtual void reconnected(std::string_view backend) noexcept { static_cast<void>(backend); }
     /// Something that an operator should know, said once per cause.
     virtual void warning(std::string_view backend, std::string_view message) noexcept
@@ -33,7 +41,8 @@ public:
         static_cast<void>(backend), static_cast<void>(message);
     }
 
-    /// An acquire found the lock busy, or others waiting before it, and begins to wait.
+    /// An acquire found the lock busy, or others waiting before it, and begins to wait. Not told of one that waits for
+    /// a backend that does not answer.
     virtual void waiting(std::string_view key) noexcept { static_cast<void>(key); }
     /// `waited` is the time from the call to the grant.
     virtual void granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept

@@ -16,6 +16,17 @@ namespace {
 /// An uncontended acquire in memory never suspends; every so often it lets others run.
 constexpr unsigned immediate_grants_in_a_row = 64;
 
+/// An attempt that has been under way for less, or for less than twice what the last answer took, does not yet show
+/// that the backend has fallen silent.
+constexpr auto still_fresh = std::chrono::milliseconds(100);
+
+[[noreturn]] void throw_failed(const failure& why, error_context context)
+{
+    context.cause = why.cause;
+    context.detail = why.detail;
+    throw create_error(why.code, std::move(context));
+}
+
 } // namespace
 
 void core::stops_acquiring() noexcept
@@ -117,6 +128,7 @@ void core::judge(const record_ptr& wanted, retry_schedule& schedule, create_outc
     subject.outcome.error.reset();
     subject.holder_expires = time_point::max();
     subject.fresh_turn = false;
+    subject.answer_took = now - subject.sent();
     switch (outcome.status) {
     case create_status::granted:
         subject.outcome.error = make_failure(errc::unavailable,
@@ -130,18 +142,15 @@ void core::judge(const record_ptr& wanted, retry_schedule& schedule, create_outc
             subject.holder_expires = saturating_add(now, outcome.retry_after);
         break;
     case create_status::failed:
-        if (!may_be_tried_again(outcome.error->code)) {
-            auto context = context_of(subject);
-            context.cause = outcome.error->cause;
-            context.detail = outcome.error->detail;
-            throw create_error(outcome.error->code, std::move(context));
-        }
+        if (!may_be_tried_again(outcome.error->code))
+            throw_failed(*outcome.error, context_of(subject));
         subject.outcome.error = std::move(outcome.error);
         counts = true;
         break;
     }
-    if (counts)
-        count_failure(subject, schedule, now);
+    if (counts && !schedule.failed(now)) {
+        give_up(subject, schedule, {.heard = true, .error = subject.outcome.error, .holder = subject.outcome.holder});
+    }
 }
 
 void core::take_back_late_grant(const record_ptr& wanted, time_point now)
@@ -149,39 +158,58 @@ void core::take_back_late_grant(const record_ptr& wanted, time_point now)
     {
         const std::lock_guard guard(mutex_);
         wanted->under_way = operation::give_back;
+        if (wanted->queue)
+            wanted->queue->answer.error = wanted->outcome.error;
     }
     wanted->set_sent(now);
     wanted->gives_back_late_grant = true;
     backend_->start_release(wanted, completion<release_outcome>::bind<&record::on_given_back>(wanted));
 }
 
-void core::count_failure(record& wanted, retry_schedule& schedule, time_point now)
+last_answer core::answer_to(const record& wanted, time_point now)
 {
-    if (!schedule.failed(now))
-        give_up(wanted, schedule);
+    if (wanted.under_way != operation::none) {
+        const bool silent = now - wanted.sent() >= std::max<lease_clock::duration>(still_fresh, 2 * wanted.answer_took);
+        return {.heard = wanted.attempts_made > 0 && !silent,
+            .sent = true,
+            .error = wanted.outcome.error,
+            .holder = wanted.outcome.holder};
+    }
+    if (wanted.attempts_made > 0)
+        return {.heard = true, .error = wanted.outcome.error, .holder = wanted.outcome.holder};
+    // Whoever is not the head has asked nobody, and knows what the head knows.
+    return wanted.queue->holder ? last_answer{.heard = true} : wanted.queue->answer;
 }
 
-void core::give_up(record& wanted, const retry_schedule& schedule)
+std::optional<last_answer> core::answer_ahead(const record& wanted)
+{
+    if (!may_be_queued(wanted.key_hash()))
+        return std::nullopt;
+    const std::lock_guard guard(mutex_);
+    const key_queue* const queue = find_queue(wanted);
+    if (!queue)
+        return std::nullopt;
+    return queue->holder ? last_answer{.heard = true} : queue->answer;
+}
+
+/// Only an answer makes a lock busy: where there was none, what is known of the backend is told.
+void core::give_up(const record& wanted, const retry_schedule& schedule, const last_answer& last) const
 {
     auto context = context_of(wanted);
-    context.attempts = std::max<std::size_t>(context.attempts, schedule.attempts());
-    if (!wanted.outcome.error && !wanted.outcome.holder.empty())
-        context.detail = "held by " + wanted.outcome.holder;
-    if (wanted.outcome.error) {
-        context.cause = wanted.outcome.error->cause;
-        context.detail = wanted.outcome.error->detail;
-        throw create_error(wanted.outcome.error->code, std::move(context));
+    context.attempts = std::max<std::size_t>(context.attempts + (last.sent ? 1 : 0), schedule.attempts());
+    if (!last.heard) {
+        if (const auto trouble = backend_->trouble())
+            throw_failed(*trouble, std::move(context));
+        if (!last.error) {
+            context.detail = "the backend had not answered when the retry policy ended";
+            throw create_error(last.sent ? errc::outcome_unknown : errc::unavailable, std::move(context));
+        }
     }
+    if (last.error)
+        throw_failed(*last.error, std::move(context));
+    if (!last.holder.empty())
+        context.detail = "held by " + last.holder;
     throw retry_error(errc::retry_exhausted, std::move(context));
-}
-
-void core::give_up_unanswered(error_context context, bool never_answered)
-{
-    if (!never_answered)
-        throw retry_error(errc::retry_exhausted, std::move(context));
-    context.attempts = 1;
-    context.detail = "the backend had not answered when the retry policy's total time was over";
-    throw create_error(errc::outcome_unknown, std::move(context));
 }
 
 void core::throw_shutting_down(const record& wanted) const
@@ -233,18 +261,28 @@ core::step core::wait_or_attempt(
         unlocked([&] { send_attempt(wanted, waits); });
         return can_.immediate ? step::again : step::park;
     };
+    const auto give_up_now = [&] {
+        const auto last = answer_to(subject, now);
+        unlocked([&] { give_up(subject, schedule, last); });
+    };
+    const auto count_failure = [&] {
+        const auto last = answer_to(subject, now);
+        unlocked([&] {
+            if (!schedule.failed(now))
+                give_up(subject, schedule, last);
+        });
+    };
     if (std::exchange(subject.outcome_ready, false)) {
         create_outcome outcome = std::move(subject.outcome);
+        if (subject.queue)
+            subject.queue->answer = {.heard = true, .error = outcome.error};
         unlocked([&] { judge(wanted, schedule, std::move(outcome)); });
         return step::again;
     }
     if (subject.under_way != operation::none) {
-        if (now >= schedule.deadline()) {
-            // The answer may arrive while this is thrown: nothing of it is looked at.
-            const bool never_answered = subject.attempts_made == 0;
-            auto context = context_of(subject);
-            unlocked([&] { give_up_unanswered(std::move(context), never_answered); });
-        }
+        // The answer may arrive while this is thrown: nothing of it is looked at.
+        if (now >= schedule.deadline())
+            give_up_now();
         this->schedule(subject, schedule.deadline());
         return step::park;
     }
@@ -252,21 +290,22 @@ core::step core::wait_or_attempt(
     const bool stands_back = subject.is_head && subject.waited && now < subject.queue->stands_back_until;
     const bool blocked_here =
         stands_back || (subject.is_head && !can_.fifo && holder && now < holder->lease().valid_until());
-    if (subject.is_head && !subject.attempted && !subject.event) {
+    const bool too_late = now >= schedule.deadline();
+    if (subject.is_head && !subject.attempted && !subject.event && !(subject.waited && too_late)) {
         // Held by this very locker: the release will hand over, or wake; until then the backend could only say busy.
         if (blocked_here && schedule.attempts() == 0) {
-            unlocked([&] { count_failure(subject, schedule, now); });
+            count_failure();
             return step::again;
         }
         if (!blocked_here)
             return attempt(now >= schedule.next_at());
     }
-    if (now >= schedule.deadline())
-        unlocked([&] { give_up(subject, schedule); });
+    if (too_late)
+        give_up_now();
     if (!subject.is_head) {
         // Not its turn yet: it counts its attempts by its own delays, without a word to the backend.
         if (schedule.finite() && now >= schedule.next_at()) {
-            unlocked([&] { count_failure(subject, schedule, now); });
+            count_failure();
             return step::yield;
         }
     } else if (!stands_back && (now >= schedule.next_at() || now >= subject.holder_expires ||
@@ -283,9 +322,10 @@ core::step core::wait_or_attempt(
     if (!std::exchange(subject.waited, true)) {
         ++stats_.waits;
         ++stats_.waiting;
-        if (options_.observer)
-            todo.tell({.what = work::note::waiting, .subject = wanted});
     }
+    const bool fails = subject.is_head && subject.attempted && subject.outcome.error;
+    if (options_.observer && !fails && !std::exchange(subject.told_waiting, true))
+        todo.tell({.what = work::note::waiting, .subject = wanted});
     time_point until = schedule.deadline();
     if (stands_back)
         until = std::min(until, subject.queue->stands_back_until);
@@ -419,8 +459,11 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
     }
     if (self->closed_to_new_.load())
         self->throw_shutting_down(*wanted);
-    if (self->is_queued(*wanted))
+    if (const auto ahead = self->answer_ahead(*wanted)) {
+        if (const auto why = ahead->heard ? ahead->error : self->backend_->trouble())
+            throw_failed(*why, self->context_of(*wanted));
         co_return std::nullopt;
+    }
     if (!wanted->attempted) {
         {
             const std::lock_guard guard(self->mutex_);
@@ -453,10 +496,7 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
         self->throw_shutting_down(*wanted);
     if (outcome.status != create_status::failed)
         co_return std::nullopt;
-    auto context = self->context_of(*wanted);
-    context.cause = outcome.error->cause;
-    context.detail = outcome.error->detail;
-    throw create_error(outcome.error->code, std::move(context));
+    throw_failed(*outcome.error, self->context_of(*wanted));
 }
 
 } // namespace colock::detail

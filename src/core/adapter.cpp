@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <utility>
 
 namespace colock {
 
@@ -27,8 +28,16 @@ failure_ptr make_failure(errc code, std::string detail, error_code cause)
 
 struct adapter::listeners
 {
-    std::mutex mutex;
-    std::vector<std::weak_ptr<observer>> known;
+    struct listener
+    {
+        std::weak_ptr<observer> who;
+        /// Of the failures to connect since the backend could be reached last: cause and address.
+        std::vector<std::pair<error_code, std::string>> heard{};
+    };
+
+    mutable std::mutex mutex;
+    std::vector<listener> known;
+    failure_ptr trouble;
     std::atomic<std::uint64_t> reconnects{0};
     std::atomic<std::uint64_t> unproven{0};
     std::atomic<unsigned> users{0};
@@ -115,8 +124,10 @@ void adapter::start_close(lease_clock::duration, completion<closed> done)
 void adapter::attach(const std::shared_ptr<observer>& listener)
 {
     const std::lock_guard guard(listeners_->mutex);
-    std::erase_if(listeners_->known, [](const auto& known) { return known.expired(); });
-    listeners_->known.push_back(listener);
+    auto& known = listeners_->known;
+    std::erase_if(known, [](const auto& each) { return each.who.expired(); });
+    if (std::ranges::none_of(known, [&](const auto& each) { return each.who.lock() == listener; }))
+        known.push_back({listener});
 }
 
 void adapter::add_user() noexcept
@@ -144,6 +155,12 @@ void adapter::count_unproven(std::uint64_t parts) noexcept
     listeners_->unproven.fetch_add(parts, std::memory_order_relaxed);
 }
 
+failure_ptr adapter::trouble() const
+{
+    const std::lock_guard guard(listeners_->mutex);
+    return listeners_->trouble;
+}
+
 template <class Event>
 void adapter::notify(Event event) noexcept
 {
@@ -151,8 +168,7 @@ void adapter::notify(Event event) noexcept
     {
         const std::lock_guard guard(listeners_->mutex);
         for (const auto& known : listeners_->known) {
-            auto listener = known.lock();
-            if (listener && std::find(told.begin(), told.end(), listener) == told.end())
+            if (auto listener = known.who.lock())
                 told.push_back(std::move(listener));
         }
     }
@@ -160,18 +176,56 @@ void adapter::notify(Event event) noexcept
         event(*listener);
 }
 
+void adapter::ends_trouble() noexcept
+{
+    const std::lock_guard guard(listeners_->mutex);
+    listeners_->trouble = nullptr;
+    for (auto& known : listeners_->known)
+        known.heard.clear();
+}
+
 void adapter::notify_ready() noexcept
 {
+    ends_trouble();
     notify([this](observer& listener) { listener.ready(name()); });
+}
+
+void adapter::notify_unreachable(failure_ptr why, std::string_view address) noexcept
+{
+    const std::pair news(why->cause ? why->cause : why->code, std::string(address));
+    std::vector<std::shared_ptr<observer>> told;
+    {
+        const std::lock_guard guard(listeners_->mutex);
+        listeners_->trouble = std::move(why);
+        for (auto& known : listeners_->known) {
+            auto listener = known.who.lock();
+            if (!listener || std::ranges::find(known.heard, news) != known.heard.end())
+                continue;
+            known.heard.push_back(news);
+            told.push_back(std::move(listener));
+        }
+    }
+    for (const auto& listener : told)
+        listener->unreachable(name(), news.first, address);
+}
+
+void adapter::tell_unreachable(const error_code& why, std::string_view address) noexcept
+{
+    notify([&](observer& listener) { listener.unreachable(name(), why, address); });
 }
 
 void adapter::notify_suspended(const error_code& why) noexcept
 {
+    {
+        const std::lock_guard guard(listeners_->mutex);
+        listeners_->trouble = make_failure(errc::unavailable, "the connection was lost", why);
+    }
     notify([&](observer& listener) { listener.suspended(name(), why); });
 }
 
 void adapter::notify_reconnected() noexcept
 {
+    ends_trouble();
     listeners_->reconnects.fetch_add(1, std::memory_order_relaxed);
     notify([this](observer& listener) { listener.reconnected(name()); });
 }

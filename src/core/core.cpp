@@ -359,10 +359,27 @@ shutdown_report core::end_shutdown()
 struct core::query_state : notice
 {
     std::optional<list_outcome> outcome;
+    bool closed = false;
 };
 
-asio::awaitable<list_outcome> core::query(
-    std::shared_ptr<core> self, std::string key, std::function<void(adapter&, completion<list_outcome>)> start)
+void core::throw_unanswered(const failure_ptr& why, effect what, error_context context) const
+{
+    const auto known = why ? why : unanswered();
+    context.attempts = 1;
+    context.cause = known->cause;
+    context.detail = known->detail;
+    const bool in_doubt = what == effect::writes || known->code != errc::outcome_unknown;
+    throw error(in_doubt ? known->code : make_error_code(errc::unavailable), std::move(context));
+}
+
+failure_ptr core::unanswered() const
+{
+    const auto trouble = backend_->trouble();
+    return trouble ? trouble : make_failure(errc::outcome_unknown, "no answer within the operation timeout");
+}
+
+asio::awaitable<list_outcome> core::query(std::shared_ptr<core> self, std::string key, effect what,
+    std::function<void(adapter&, completion<list_outcome>)> start)
 {
     const auto refuse = [&](errc code, std::string detail) {
         throw validation_error(code, {.key = key, .backend = self->backend_name(), .detail = std::move(detail)});
@@ -380,24 +397,24 @@ asio::awaitable<list_outcome> core::query(
         work todo;
         {
             const std::lock_guard guard(owner->mutex_);
-            // After a time-out the question is closed.
-            if (!state->outcome)
+            if (!state->closed)
                 state->outcome = std::move(outcome);
             state->notify(todo.wakes);
         }
         todo.run(*owner);
     });
     const unscheduled at_end{*self, *state};
-    const auto until = saturating_add(began, self->options_.operation_timeout);
+    const auto until = self->answer_deadline(began);
     parked place;
+    std::optional<list_outcome> answer;
     for (;;) {
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex_);
-            if (state->outcome)
-                break;
-            if (lease_clock::now() >= until) {
-                state->outcome = list_outcome{{}, make_failure(errc::outcome_unknown, "no answer in time")};
+            // After a time-out the question is closed.
+            state->closed = state->outcome || lease_clock::now() >= until;
+            if (state->closed) {
+                answer = std::move(state->outcome);
                 break;
             }
             self->schedule(*state, until);
@@ -405,15 +422,11 @@ asio::awaitable<list_outcome> core::query(
         }
         co_await self->park(*state, place, seen);
     }
-    if (const auto failed = state->outcome->error) {
-        throw error(failed->code, {.key = key,
-                                      .backend = self->backend_name(),
-                                      .attempts = 1,
-                                      .elapsed = lease_clock::now() - began,
-                                      .cause = failed->cause,
-                                      .detail = failed->detail});
+    if (!answer || answer->error) {
+        self->throw_unanswered(answer ? answer->error : nullptr, what,
+            {.key = key, .backend = self->backend_name(), .elapsed = lease_clock::now() - began});
     }
-    co_return std::move(*state->outcome);
+    co_return std::move(*answer);
 }
 
 namespace {
@@ -431,21 +444,21 @@ void throw_if_refused(const std::unique_ptr<const failure>& refused, std::string
 asio::awaitable<bool> core::is_locked(std::shared_ptr<core> self, std::string key)
 {
     throw_if_refused(check_key(key, self->limits_), key, self->backend_name());
-    const auto seen = co_await query(self, key,
+    const auto seen = co_await query(self, key, effect::none,
         [key](adapter& backend, completion<list_outcome> done) { backend.start_inspect(key, std::move(done)); });
     co_return !seen.locks.empty();
 }
 
 asio::awaitable<std::vector<lock_status>> core::list(std::shared_ptr<core> self, filter which)
 {
-    auto seen = co_await query(self, {},
+    auto seen = co_await query(self, {}, effect::none,
         [which](adapter& backend, completion<list_outcome> done) { backend.start_list(which, std::move(done)); });
     co_return std::move(seen.locks);
 }
 
 asio::awaitable<std::vector<lock_status>> core::purge(std::shared_ptr<core> self, std::size_t limit)
 {
-    auto swept = co_await query(self, {},
+    auto swept = co_await query(self, {}, effect::writes,
         [limit](adapter& backend, completion<list_outcome> done) { backend.start_purge(limit, std::move(done)); });
     co_return std::move(swept.locks);
 }
@@ -454,7 +467,7 @@ asio::awaitable<std::vector<lock_status>> core::break_lock(std::shared_ptr<core>
 {
     throw_if_refused(check_key(key, self->limits_), key, self->backend_name());
     const auto held_before = self->held_of(key);
-    auto broken = co_await query(self, key,
+    auto broken = co_await query(self, key, effect::writes,
         [key](adapter& backend, completion<list_outcome> done) { backend.start_break(key, std::move(done)); });
     for (const auto& held : held_before)
         self->declare_lost(held, lost_reason::broken);

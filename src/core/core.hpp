@@ -30,6 +30,18 @@
 
 namespace colock::detail {
 
+/// What the backend has last said of a key, for one who has to say why it did not get the lock.
+struct last_answer
+{
+    /// The last attempt was answered: with "busy", if there is no error. Else the error is that of one before it.
+    bool heard = false;
+    /// It is under way.
+    bool sent = false;
+    failure_ptr error{};
+    /// May be empty.
+    std::string holder{};
+};
+
 /// Those of one locker that want the same key, in arrival order. Only heads speak to the backend: one exclusive claim,
 /// or the whole run of shared claims in front.
 struct key_queue
@@ -44,6 +56,8 @@ struct key_queue
     unsigned handed_over = 0;
     /// Until then its heads leave the way to the waiters of other lockers.
     lease_clock::time_point stands_back_until{};
+    /// To its heads: those behind them know no more than they do.
+    last_answer answer{};
 };
 
 /// A key with its hash, which is computed once.
@@ -186,9 +200,11 @@ private:
     void judge(const record_ptr& wanted, retry_schedule& schedule, create_outcome outcome);
     [[nodiscard]] step wait_or_attempt(
         const record_ptr& wanted, retry_schedule& schedule, time_point now, std::uint32_t& seen);
-    void count_failure(record& wanted, retry_schedule& schedule, time_point now);
-    [[noreturn]] void give_up(record& wanted, const retry_schedule& schedule);
-    [[noreturn]] static void give_up_unanswered(error_context context, bool never_answered);
+    [[noreturn]] void give_up(const record& wanted, const retry_schedule& schedule, const last_answer& last) const;
+    /// The mutex is held.
+    [[nodiscard]] static last_answer answer_to(const record& wanted, time_point now);
+    /// To those who are queued before it; nothing if there are none. Not under the mutex.
+    [[nodiscard]] std::optional<last_answer> answer_ahead(const record& wanted);
     [[noreturn]] void throw_shutting_down(const record& wanted) const;
     [[nodiscard]] std::unique_ptr<const failure> check(std::string_view key, const acquire_options& options,
         std::chrono::milliseconds ttl, const std::optional<std::chrono::milliseconds>& max_hold) const;
@@ -288,8 +304,28 @@ private:
     void on_timer();
     void on_due(waitable& due, time_point now, work& todo);
 
-    [[nodiscard]] static asio::awaitable<list_outcome> query(
-        std::shared_ptr<core> self, std::string key, std::function<void(adapter&, completion<list_outcome>)> start);
+    enum class effect : unsigned char
+    {
+        none,
+        writes,
+    };
+    [[nodiscard]] static asio::awaitable<list_outcome> query(std::shared_ptr<core> self, std::string key, effect what,
+        std::function<void(adapter&, completion<list_outcome>)> start);
+    /// What is told of a question: one that has changed nothing leaves nothing in doubt. Without an outcome there was
+    /// no answer in time.
+    [[noreturn]] void throw_unanswered(const failure_ptr& why, effect what, error_context context) const;
+    /// Why an operation that has had its time was not answered.
+    [[nodiscard]] failure_ptr unanswered() const;
+    /// An adapter that ends every operation within the operation timeout knows why better than a timer of ours.
+    [[nodiscard]] bool adapter_keeps_time() const noexcept
+    {
+        return limits_.answers_within > limits_.answers_within.zero() &&
+               limits_.answers_within <= options_.operation_timeout;
+    }
+    [[nodiscard]] time_point answer_deadline(time_point sent) const noexcept
+    {
+        return adapter_keeps_time() ? time_point::max() : saturating_add(sent, options_.operation_timeout);
+    }
     struct unscheduled;
     /// Ends early, with an exception, if the locker does.
     [[nodiscard]] static asio::awaitable<void> pause(

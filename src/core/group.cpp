@@ -67,6 +67,7 @@ private:
     collisions collisions_;
     time_point round_began_{};
     std::uint32_t rounds_ = 0;
+    lease_clock::duration answer_took_{0};
     /// Of the last round, if it was not a busy key that ended it.
     failure_ptr last_error_;
 };
@@ -85,6 +86,7 @@ core::gathering::candidate_ptr core::gathering::make_candidate(const std::string
     auto wanted = prepare(key);
     core_->prepare_token(*wanted);
     wanted->attempts_made = rounds_;
+    wanted->answer_took = answer_took_;
     wanted->outcome.error = last_error_;
     return std::make_unique<candidate>(*core_, std::move(wanted));
 }
@@ -168,6 +170,7 @@ asio::awaitable<core::step> core::gathering::proceed(candidate& one, step until)
 void core::gathering::note_failure(const candidate& busy)
 {
     ++rounds_;
+    answer_took_ = busy.wanted->answer_took;
     last_error_ = busy.wanted->outcome.error;
     // What is waited for at the first key, nothing was held for.
     if (!last_error_ && !group_.locks_.empty())
@@ -207,10 +210,12 @@ asio::awaitable<void> core::gathering::start_again_after_loss()
     const auto failed = prepare(keys_.front());
     failed->attempts_made = rounds_;
     failed->outcome.error = last_error_;
-    core_->count_failure(*failed, schedule_, lease_clock::now());
+    const last_answer last{.heard = true, .error = last_error_};
+    if (!schedule_.failed(lease_clock::now()))
+        core_->give_up(*failed, schedule_, last);
     co_await pause(core_, *failed, std::min(schedule_.next_at(), schedule_.deadline()));
     if (lease_clock::now() >= schedule_.deadline())
-        core_->give_up(*failed, schedule_);
+        core_->give_up(*failed, schedule_, last);
 }
 
 asio::awaitable<lock_group> core::acquire_all(

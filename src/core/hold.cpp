@@ -132,8 +132,7 @@ bool core::is_unanswered(record& ending, std::uint32_t& seen)
     seen = ending.version;
     const bool first_look = ending.answer_deadline == time_point::max();
     const bool just_sent = ending.under_way == operation::give_back && ending.retry_at == time_point::max();
-    if (first_look && just_sent && limits_.answers_within > limits_.answers_within.zero() &&
-        limits_.answers_within <= options_.operation_timeout)
+    if (first_look && just_sent && adapter_keeps_time())
         return true;
     const auto now = lease_clock::now();
     if (first_look)
@@ -182,7 +181,7 @@ asio::awaitable<void> core::extend(std::shared_ptr<core> self, record_ptr held, 
     // A renewal may be under way, or another extend.
     while (!self->begin_extend(held, ttl, result, seen))
         co_await self->park(*held, place, seen);
-    const auto until = saturating_add(lease_clock::now(), self->options_.operation_timeout);
+    const auto until = self->answer_deadline(lease_clock::now());
     while (self->await_result(*held, *result, until, seen))
         co_await self->park(*held, place, seen);
     self->report_extended(*held, *result);
@@ -267,20 +266,25 @@ bool core::await_result(record& held, const std::optional<Outcome>& result, time
 void core::report_extended(const record& held, const std::optional<extend_outcome>& result)
 {
     auto context = context_of(held);
-    error_code code = errc::outcome_unknown;
+    error_code code;
+    failure_ptr why;
     {
         const std::lock_guard guard(mutex_);
         if (result && result->status == extend_status::extended && held.where() == phase::held)
             return;
         if (result && result->status == extend_status::failed) {
-            code = result->error->code;
-            context.cause = result->error->cause;
-            context.detail = result->error->detail;
+            why = result->error;
         } else if (result) {
             code = errc::not_held;
             if (held.end_reason)
                 context.detail = std::string("its lease had ended: ") + to_string(*held.end_reason);
         }
+    }
+    if (!code) {
+        why = why ? why : unanswered();
+        code = why->code;
+        context.cause = why->cause;
+        context.detail = why->detail;
     }
     throw extend_error(code, std::move(context));
 }
@@ -298,19 +302,19 @@ asio::awaitable<bool> core::is_valid(std::shared_ptr<core> self, record_ptr held
             break;
         co_await self->park(*held, place, seen);
     }
-    const auto until = saturating_add(lease_clock::now(), self->options_.operation_timeout);
+    const auto until = self->answer_deadline(lease_clock::now());
     while (self->await_result(*held, *result, until, seen))
         co_await self->park(*held, place, seen);
-    const std::unique_lock guard(self->mutex_);
-    if (!*result)
-        throw error(errc::outcome_unknown, self->context_of(*held));
-    if ((*result)->error) {
-        auto context = self->context_of(*held);
-        context.cause = (*result)->error->cause;
-        context.detail = (*result)->error->detail;
-        throw error((*result)->error->code, std::move(context));
+    std::optional<valid_outcome> answer;
+    bool still_held = false;
+    {
+        const std::lock_guard guard(self->mutex_);
+        answer = *result;
+        still_held = held->where() == phase::held;
     }
-    co_return (*result)->valid && held->where() == phase::held;
+    if (!answer || answer->error)
+        self->throw_unanswered(answer ? answer->error : nullptr, effect::none, self->context_of(*held));
+    co_return still_held && answer->valid;
 }
 
 core::query_start core::begin_is_valid(

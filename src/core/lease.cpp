@@ -67,8 +67,11 @@ void core::hold(record& wanted, std::uint64_t fence)
 void core::grant(record& wanted, std::uint64_t fence, work& todo)
 {
     key_queue* queue = wanted.queue;
-    if (leave_queue(wanted, todo) && wanted.mode() == lock_mode::exclusive)
-        queue->holder = &wanted;
+    if (leave_queue(wanted, todo)) {
+        queue->answer = {.heard = true};
+        if (wanted.mode() == lock_mode::exclusive)
+            queue->holder = &wanted;
+    }
     hold(wanted, fence);
     wanted.notify(todo.wakes);
     if (options_.observer)

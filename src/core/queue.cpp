@@ -60,6 +60,7 @@ void core::enqueue(record& wanted, bool as_head, work& todo)
         // It has spoken to the backend already and may have a place there: it must go on listening.
         wanted.is_head = true;
         ++queue->heads;
+        queue->answer = {.heard = true, .error = wanted.outcome.error};
     } else if (queue->heads == 0) {
         promote(*queue, todo);
     } else if (is_shared(wanted) && queue->heads + 1 == queue->members.size() && is_shared(queue->members.front())) {
@@ -101,6 +102,7 @@ bool core::leave_queue(record& wanted, work& todo)
             done->holder = nullptr;
             done->handed_over = 0;
             done->stands_back_until = {};
+            done->answer = {};
             spare_queues_.push_back(std::move(done));
         }
         if (queues_.empty())

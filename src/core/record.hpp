@@ -101,6 +101,8 @@ public:
     /// The answer to the last attempt; once judged, what is left of it for messages: the holder and the error.
     create_outcome outcome;
     time_point started{};
+    /// How long the last answer took.
+    lease_clock::duration answer_took{0};
     /// When the grant that stands in the way expires; an expiry wakes nobody.
     time_point holder_expires = time_point::max();
     /// The head's wait at the adapter; a late completion of an earlier one carries another number.
@@ -144,6 +146,8 @@ public:
     /// Some create may have left a place in the backend's queue, a grant, or an unknown state.
     bool left_trace = false;
     bool waited = false;
+    /// The observer was told that it waits.
+    bool told_waiting = false;
     /// It has been suspended since its last attempt.
     bool fresh_turn = true;
     bool outcome_ready = false;

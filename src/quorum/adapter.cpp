@@ -193,6 +193,19 @@ public:
     /// Not without ttl: what a node keeps of a lock while it is away would stand there for ever.
     [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.list = true}; }
 
+    /// Without a majority nothing can succeed.
+    [[nodiscard]] failure_ptr trouble() const override
+    {
+        failure_ptr first;
+        std::size_t missing = 0;
+        for (const auto& each : nodes_) {
+            auto one = each->backend().trouble();
+            if (one && ++missing == 1)
+                first = std::move(one);
+        }
+        return missing > nodes_.size() / 2 ? first : nullptr;
+    }
+
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
         const auto begun = round_for(*claim);
@@ -285,6 +298,11 @@ private:
         {
             const std::lock_guard guard(mutex_);
             target_ = nullptr;
+        }
+        void unreachable(std::string_view, const error_code& why, std::string_view address) noexcept override
+        {
+            if (const auto to = target())
+                to->tell_unreachable(why, address);
         }
         void reconnected(std::string_view) noexcept override
         {

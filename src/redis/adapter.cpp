@@ -925,6 +925,10 @@ public:
     }
 
     void on_ready() noexcept override { notify_ready(); }
+    void on_unreachable(const failure_ptr& why, std::string_view address) noexcept override
+    {
+        notify_unreachable(why, address);
+    }
     void on_suspended(const error_code& why) noexcept override { notify_suspended(why); }
     void on_reconnected() noexcept override { notify_reconnected(); }
     void on_warning(std::string_view message) noexcept override { notify_warning(message); }

@@ -251,9 +251,9 @@ void client::end_unsent(std::vector<operation_ptr> given_up)
     if (given_up.empty())
         return;
     auto& run = *runtime_;
-    auto detail =
-        "not sent within the operation timeout" + (run.last_problem.empty() ? std::string() : ": " + run.last_problem);
-    const auto why = make_failure(errc::unavailable, std::move(detail), run.last_cause);
+    auto detail = "not sent within the operation timeout" + (run.problem ? ": " + run.problem->detail : std::string());
+    const auto why =
+        make_failure(errc::unavailable, std::move(detail), run.problem ? run.problem->cause : error_code());
     for (auto& each : given_up) {
         auto& ended = *each;
         ended.end(std::move(each), delivery::unsent, why);

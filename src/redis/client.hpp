@@ -31,6 +31,8 @@ class client_events
 public:
     virtual ~client_events() = default;
     virtual void on_ready() noexcept = 0;
+    /// An attempt to connect has failed. `why` is in words and has a code.
+    virtual void on_unreachable(const failure_ptr& why, std::string_view address) noexcept = 0;
     virtual void on_suspended(const error_code& why) noexcept = 0;
     virtual void on_reconnected() noexcept = 0;
     virtual void on_warning(std::string_view message) noexcept = 0;
@@ -129,7 +131,10 @@ private:
     void command_link_ended(const error_code& code);
     void after_loss();
     void refuse(const failure_ptr& why);
-    void retry_later(std::string why, error_code cause);
+    /// Could not connect.
+    void fail_to_connect(failure_ptr why);
+    [[nodiscard]] std::string address() const;
+    void retry_later();
     void inspect_server(const reply& info);
     void warn_once(std::string message);
 

@@ -30,6 +30,12 @@ bool too_old(std::string_view info)
     return major < 6 || (major == 6 && minor < 2);
 }
 
+failure_ptr replica_in_place_of_master()
+{
+    return make_failure(
+        errc::unavailable, "the server is a replica: name the master, or use Sentinel", server_code("READONLY"));
+}
+
 } // namespace
 
 std::string_view info_field(std::string_view info, std::string_view name)
@@ -75,6 +81,7 @@ void client::connect()
             return;
         }
     }
+    run.server = {};
     if (config_.where.master.empty())
         connect_to(config_.where.socket_path.empty() ? config_.where.hosts.front() : endpoint{});
     else
@@ -85,11 +92,12 @@ void client::ask_sentinel(std::size_t which)
 {
     auto& run = *runtime_;
     if (which == 0)
-        run.sentinel_problem.clear();
+        run.sentinel_problem = nullptr;
     if (which == config_.where.hosts.size()) {
-        retry_later("no Sentinel could name the master " + config_.where.master +
-                        (run.sentinel_problem.empty() ? "" : ": " + run.sentinel_problem),
-            {});
+        const auto& first = run.sentinel_problem;
+        fail_to_connect(make_failure(errc::unavailable,
+            "no Sentinel could name the master " + config_.where.master + (first ? ": " + first->detail : ""),
+            first ? first->cause : error_code()));
         return;
     }
     auto context = run.tls ? run.tls->share() : asio::ssl::context(asio::ssl::context::tls_client);
@@ -114,8 +122,8 @@ void client::ask_sentinel(std::size_t which)
             if (how == delivery::answered && replies[1].is(reply::kind::array) && replies[1].items.size() == 2)
                 *found = {replies[1].at(0).text, replies[1].at(1).text};
             for (const auto& each : replies) {
-                if (how == delivery::answered && each.is_error() && self->runtime_->sentinel_problem.empty())
-                    self->runtime_->sentinel_problem = refusal(each)->detail;
+                if (how == delivery::answered && each.is_error() && !self->runtime_->sentinel_problem)
+                    self->runtime_->sentinel_problem = refusal(each);
             }
             sentinel->close();
         });
@@ -125,8 +133,8 @@ void client::ask_sentinel(std::size_t which)
             return;
         asio::post(self->runtime_->strand, [old = sentinel] {});
         // Once it has answered, its connection is closed by us.
-        if (code && code != asio::error::operation_aborted && self->runtime_->sentinel_problem.empty())
-            self->runtime_->sentinel_problem = code.message();
+        if (code && code != asio::error::operation_aborted && !self->runtime_->sentinel_problem)
+            self->runtime_->sentinel_problem = make_failure(errc::unavailable, code.message(), code);
         if (found->host.empty())
             self->ask_sentinel(which + 1);
         else
@@ -175,7 +183,7 @@ void client::greeted(const reply_list& replies, std::size_t info_at)
     if (hello.is_error() || !hello.is(reply::kind::array)) {
         const auto why = refusal(hello);
         if (why->code == errc::unavailable)
-            retry_later(why->detail, {});
+            fail_to_connect(why);
         else
             refuse(why);
         return;
@@ -193,12 +201,12 @@ void client::greeted(const reply_list& replies, std::size_t info_at)
         return;
     }
     if (role != "master" && !role.empty()) {
-        retry_later("the server is a replica", {});
+        fail_to_connect(replica_in_place_of_master());
         return;
     }
     const auto& info = replies[info_at];
     if (info.is_error() && refusal_code(info.text) == errc::unavailable) {
-        retry_later(refusal(info)->detail, {});
+        fail_to_connect(refusal(info));
         return;
     }
     if (too_old(info.text)) {
@@ -275,7 +283,7 @@ void client::settled_previous(const reply_list& replies, const std::vector<std::
     if (!config_.plain() && !replies.back().is(reply::kind::number)) {
         const auto why = refusal(replies.back());
         if (why->code == errc::unavailable)
-            retry_later(why->detail, {});
+            fail_to_connect(why);
         else
             refuse(why);
         return;
@@ -289,8 +297,7 @@ void client::opened()
     auto& run = *runtime_;
     run.now = runtime::phase::open;
     run.failures = 0;
-    run.last_problem.clear();
-    run.last_cause = {};
+    run.problem = nullptr;
     run.used = lease_clock::now();
     if (const auto events = events_.lock()) {
         if (run.announced_loss)
@@ -311,8 +318,8 @@ void client::command_link_ended(const error_code& code)
     const bool was_open = run.now == runtime::phase::open;
     if (run.now == runtime::phase::waiting || run.now == runtime::phase::idle)
         return;
-    run.last_cause = code;
-    run.last_problem = run.draining ? "the server has become a replica" : code.message();
+    const auto why =
+        run.draining ? replica_in_place_of_master() : make_failure(errc::unavailable, code.message(), code);
     run.now = runtime::phase::ending;
     // Two intervals of silence were wait enough.
     run.reconnects_at_once = was_open && code == boost::redis::error::pong_timeout;
@@ -326,7 +333,12 @@ void client::command_link_ended(const error_code& code)
             errc::misconfigured_backend, "no trusted TLS connection to the server: " + code.message(), code));
         return;
     }
-    after_loss();
+    if (was_open) {
+        run.problem = why;
+        after_loss();
+    } else {
+        fail_to_connect(why);
+    }
 }
 
 void client::after_loss()
@@ -335,19 +347,43 @@ void client::after_loss()
     // The next connection is only made when every request of this one has been told of its end.
     if (!run.in_flight.empty())
         return;
-    // Destroyed by a fresh handler: this one may be among its own.
-    if (run.commands)
-        asio::post(run.strand, [old = std::exchange(run.commands, nullptr)] {});
-    retry_later(run.last_problem, run.last_cause);
+    retry_later();
 }
 
-void client::retry_later(std::string why, error_code cause)
+void client::fail_to_connect(failure_ptr why)
 {
     auto& run = *runtime_;
-    run.last_problem = std::move(why);
-    run.last_cause = cause;
+    run.problem = std::move(why);
+    // Who hears of this hears of the end of it.
+    run.announced_loss = run.announced_loss || run.was_ready;
+    if (const auto events = events_.lock())
+        events->on_unreachable(run.problem, address());
+    retry_later();
+}
+
+std::string client::address() const
+{
+    const auto text = [](const endpoint& where) {
+        const bool numeric_v6 = where.host.find(':') != std::string::npos;
+        return (numeric_v6 ? "[" + where.host + "]" : where.host) + ":" + where.port;
+    };
+    const auto& place = config_.where;
+    if (!place.socket_path.empty())
+        return place.socket_path;
+    if (place.master.empty() || !runtime_->server.host.empty())
+        return text(runtime_->server);
+    std::string all;
+    for (const auto& each : place.hosts)
+        all += (all.empty() ? "" : ",") + text(each);
+    return all;
+}
+
+void client::retry_later()
+{
+    auto& run = *runtime_;
     if (run.commands) {
         run.commands->close();
+        // Destroyed by a fresh handler: this one may be among its own.
         asio::post(run.strand, [old = std::exchange(run.commands, nullptr)] {});
     }
     if (!needed()) {
@@ -371,7 +407,7 @@ void client::retry_later(std::string why, error_code cause)
 void client::refuse(const failure_ptr& why)
 {
     auto& run = *runtime_;
-    run.last_problem = why->detail;
+    run.problem = why;
     run.now = runtime::phase::idle;
     if (run.commands) {
         run.commands->close();

@@ -51,20 +51,51 @@ bool is_denied_in_script(std::string_view error) noexcept
 
 } // namespace
 
+namespace {
+
+/// The server, or its place in a group, changes soon; the same request may then succeed.
+constexpr std::array<std::pair<std::string_view, const char*>, 9> passing{{
+    {"READONLY", "the server is a replica"},
+    {"LOADING", "the server is loading its data"},
+    {"BUSY", "the server is busy with a script"},
+    {"MASTERDOWN", "the server has lost its master"},
+    {"CLUSTERDOWN", "the cluster is down"},
+    {"TRYAGAIN", "the server moves its keys to another"},
+    {"NOREPLICAS", "the server has too few replicas in reach"},
+    {"ERR max number of clients", "the server has too many clients"},
+    {"ERR max clients", "the server has too many clients"},
+}};
+
+class server_category final : public boost::system::error_category
+{
+public:
+    [[nodiscard]] const char* name() const noexcept override { return "redis server"; }
+    [[nodiscard]] std::string message(int value) const override
+    {
+        const auto index = static_cast<std::size_t>(value) - 1;
+        return index < passing.size() ? passing[index].second : "unknown error of a Redis server";
+    }
+};
+
+} // namespace
+
+error_code server_code(std::string_view error) noexcept
+{
+    static const server_category category;
+    const auto inner = unwrapped(error);
+    const auto word = error_word(error);
+    const auto found = std::ranges::find_if(passing, [&](const auto& each) {
+        return each.first.find(' ') == std::string_view::npos ? word == each.first : inner.starts_with(each.first);
+    });
+    return found == passing.end() ? error_code() : error_code(static_cast<int>(found - passing.begin()) + 1, category);
+}
+
 errc refusal_code(std::string_view error) noexcept
 {
     constexpr std::array denied{"NOAUTH", "WRONGPASS", "NOPERM"};
-    // The server, or its place in a group, changes soon; the same request may then succeed.
-    constexpr std::array passing{"READONLY", "LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS"};
-    const auto word = error_word(error);
-    if (std::ranges::find(denied, word) != denied.end() || is_denied_in_script(error))
+    if (std::ranges::find(denied, error_word(error)) != denied.end() || is_denied_in_script(error))
         return errc::access_denied;
-    if (std::ranges::find(passing, word) != passing.end())
-        return errc::unavailable;
-    const auto inner = unwrapped(error);
-    if (inner.starts_with("ERR max number of clients") || inner.starts_with("ERR max clients"))
-        return errc::unavailable;
-    return errc::misconfigured_backend;
+    return server_code(error) ? errc::unavailable : errc::misconfigured_backend;
 }
 
 namespace {
@@ -98,7 +129,7 @@ failure_ptr refusal(std::string_view error)
     detail += told.substr(0, 200);
     if (const auto hint = remedy(error); !hint.empty())
         (detail += "; ") += hint;
-    return make_failure(refusal_code(error), std::move(detail));
+    return make_failure(refusal_code(error), std::move(detail), server_code(error));
 }
 
 failure_ptr refusal(const reply& answer)

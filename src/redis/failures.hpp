@@ -18,6 +18,8 @@ namespace colock::redis::detail {
 [[nodiscard]] bool is_readonly(std::string_view error) noexcept;
 [[nodiscard]] bool is_noscript(const reply& answer) noexcept;
 
+/// One for each reason for which a server refuses all work for a while; empty for any other error.
+[[nodiscard]] error_code server_code(std::string_view error) noexcept;
 /// Why a command was refused: a refused command has changed nothing.
 [[nodiscard]] errc refusal_code(std::string_view error) noexcept;
 [[nodiscard]] failure_ptr refusal(std::string_view error);

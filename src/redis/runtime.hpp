@@ -116,10 +116,10 @@ struct client::runtime
     bool announced_loss = false;
     bool reconnects_at_once = false;
     unsigned failures = 0;
-    std::string last_problem;
+    /// Why there is no connection.
+    failure_ptr problem;
     /// What was wrong with the first Sentinel that did not name the master.
-    std::string sentinel_problem;
-    error_code last_cause;
+    failure_ptr sentinel_problem;
     /// Connections that ended with requests unanswered, and were not killed on the server.
     std::map<std::uint64_t, unproven> unproven_links;
     std::set<std::string> warned;

@@ -4,6 +4,7 @@
 
 #include "support/print.hpp"
 #include "support/run.hpp"
+#include "support/scripted_adapter.hpp"
 #include "support/virtual_clock.hpp"
 
 #include <colock/colock.hpp>
@@ -126,6 +127,21 @@ colock::retry_policy until_noon(colock::lease_clock::time_point noon)
 }
 //]
 
+//[ busy_or_down
+// A job that one of many does. Only "busy" means that another does it: a lock service that is down must be heard of.
+asio::awaitable<bool> run_nightly(colock::locker locker)
+{
+    try {
+        colock::lock lock =
+            co_await locker.acquire("nightly", {.retry = colock::retry_policy::forever().total_time(10s)});
+        co_await charge(0, lock.fence());
+        co_return true;
+    } catch (const colock::retry_error&) {
+        co_return false;
+    }
+}
+//]
+
 //[ strand
 // Every coroutine that may be cancelled gets a strand of its own; locker and lock need none.
 void start_jobs(asio::thread_pool& pool, colock::locker locker, std::atomic<int>& done)
@@ -153,17 +169,16 @@ public:
         if (waited > 100ms)
             ++slow_;
     }
-    void lost(std::string_view, colock::lost_reason reason) noexcept override
-    {
-        if (reason != colock::lost_reason::released)
-            ++losses_;
-    }
+    void lost(std::string_view, colock::lost_reason) noexcept override { ++losses_; }
+    void unreachable(std::string_view, const colock::error_code&, std::string_view) noexcept override { ++failures_; }
     int slow() const noexcept { return slow_; }
     int losses() const noexcept { return losses_; }
+    int failures() const noexcept { return failures_; }
 
 private:
     std::atomic<int> slow_{0};
     std::atomic<int> losses_{0};
+    std::atomic<int> failures_{0};
 };
 
 colock::locker make_observed(const asio::any_io_executor& executor, std::shared_ptr<slow_locks> watcher)
@@ -337,6 +352,32 @@ BOOST_AUTO_TEST_CASE(retries)
     BOOST_TEST(end_of(quick_then_patient(), 61s) > 4U);
     BOOST_TEST(end_of(until_noon(colock::lease_clock::now() + 3s), 5s) > 10U);
     BOOST_TEST(end_of(colock::retry_policy::never(), 64ns) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(busy_or_down)
+{
+    const auto script =
+        std::make_shared<colock::testing::scripted_adapter>(colock::memory::make_adapter(io.get_executor()));
+    const auto watcher = std::make_shared<slow_locks>();
+    colock::locker remote(script, {.observer = watcher});
+    BOOST_TEST(run(run_nightly(remote)));
+
+    colock::lock busy = run(remote.acquire("nightly"));
+    auto second = colock::testing::start(io, run_nightly(remote));
+    colock::testing::run_ready(io);
+    virtual_clock::advance(io, 11s);
+    BOOST_TEST(!second.get(io));
+    run(busy.release());
+
+    using colock::testing::operation;
+    script->always(operation::create, colock::testing::step::fail(colock::errc::unavailable, "nobody listens"));
+    script->notify_unreachable(colock::make_failure(colock::errc::unavailable, "nobody listens"), "here:1");
+    auto third = colock::testing::start(io, run_nightly(remote));
+    colock::testing::run_ready(io);
+    virtual_clock::advance_by_steps(io, 11s, 500ms);
+    BOOST_TEST_REQUIRE(third.done());
+    BOOST_CHECK_THROW(third.get(io), colock::create_error);
+    BOOST_TEST(watcher->failures() == 1);
 }
 
 BOOST_AUTO_TEST_CASE(cancellation)

@@ -467,7 +467,7 @@ BOOST_AUTO_TEST_CASE(a_question_or_an_extend_that_is_not_answered_ends_after_the
     auto asking = on.start(held.is_locked());
     on.advance(3s);
     BOOST_TEST_REQUIRE(asking.done());
-    COLOCK_THROWS(error, errc::outcome_unknown, asking.get(on.io()));
+    COLOCK_THROWS(error, errc::unavailable, asking.get(on.io()));
     on.script->deliver();
     on.ready();
     on.script->next(operation::inspect, step::hold());
@@ -475,7 +475,7 @@ BOOST_AUTO_TEST_CASE(a_question_or_an_extend_that_is_not_answered_ends_after_the
     on.advance(3s);
     BOOST_TEST(looking.done());
     if (looking.done())
-        COLOCK_THROWS(error, errc::outcome_unknown, looking.get(on.io()));
+        COLOCK_THROWS(error, errc::unavailable, looking.get(on.io()));
     on.script->deliver();
     on.ready();
     BOOST_TEST(on.idle());

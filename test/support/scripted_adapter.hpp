@@ -169,6 +169,7 @@ public:
     using adapter::notify_ready;
     using adapter::notify_reconnected;
     using adapter::notify_suspended;
+    using adapter::notify_unreachable;
     using adapter::notify_warning;
 
     [[nodiscard]] std::string_view name() const noexcept override;

@@ -1,0 +1,417 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const error_code refused = make_error_code(boost::system::errc::connection_refused);
+const retry_policy every_second = retry_policy::fixed(1s).jitter(0);
+
+/// What an acquire came to, in words: a code, and behind it a cause and a detail if there is one.
+std::string told_by(rig& on, running<lock>& acquiring)
+{
+    try {
+        static_cast<void>(acquiring.get(on.io()));
+    } catch (const error& failed) {
+        const bool typed = failed.code() == errc::retry_exhausted
+                               ? dynamic_cast<const retry_error*>(&failed) != nullptr
+                               : dynamic_cast<const create_error*>(&failed) != nullptr;
+        BOOST_TEST(typed, failed.what());
+        std::string told = failed.code() == errc::retry_exhausted   ? "busy"
+                           : failed.code() == errc::unavailable     ? "unavailable"
+                           : failed.code() == errc::outcome_unknown ? "unknown"
+                                                                    : failed.code().message();
+        if (failed.cause() == refused)
+            told += ", refused";
+        return told + (failed.detail().empty() ? "" : ": " + failed.detail());
+    }
+    return "granted";
+}
+
+/// Everything that the script holds back is let go, and all is cleaned up.
+void clean_up(rig& on)
+{
+    on.script->reset();
+    while (on.script->deliver())
+        on.ready();
+    on.wind_down();
+    on.check_clean();
+}
+
+step fails()
+{
+    return step::fail(errc::unavailable, "nobody listens", refused);
+}
+failure_ptr no_connection()
+{
+    return make_failure(errc::unavailable, "no connection", refused);
+}
+
+/// Hears of the backend, and who waits and loses.
+struct ears : observer
+{
+    std::vector<std::string> heard;
+
+    void ready(std::string_view) noexcept override { heard.emplace_back("ready"); }
+    void reconnected(std::string_view) noexcept override { heard.emplace_back("reconnected"); }
+    void suspended(std::string_view, const error_code&) noexcept override { heard.emplace_back("suspended"); }
+    void unreachable(std::string_view, const error_code& why, std::string_view address) noexcept override
+    {
+        heard.push_back((why == refused ? "refused by " : "no ") + std::string(address));
+    }
+    void waiting(std::string_view key) noexcept override { heard.push_back("waiting for " + std::string(key)); }
+    void lost(std::string_view, lost_reason reason) noexcept override
+    {
+        heard.push_back(std::string("lost: ") + to_string(reason));
+    }
+    [[nodiscard]] std::vector<std::string> take() { return std::exchange(heard, {}); }
+};
+
+using words = std::vector<std::string>;
+
+} // namespace
+
+BOOST_TEST_DONT_PRINT_LOG_VALUE(words)
+
+BOOST_AUTO_TEST_SUITE(busy_or_down)
+
+BOOST_AUTO_TEST_CASE(only_an_answer_makes_a_lock_busy)
+{
+    struct
+    {
+        const char* name;
+        std::vector<step> creates;
+        retry_policy policy;
+        const char* expected;
+    } const cases[] = {
+        {"busy", {step::busy(), step::busy(), step::busy()}, retry_policy(every_second).total_time(2500ms), "busy"},
+        {"busy at last", {fails(), step::busy()}, retry_policy(every_second).times(1), "busy"},
+        {"busy at first", {step::busy(), fails()}, retry_policy(every_second).times(1),
+            "unavailable, refused: nobody listens"},
+        {"busy, then silence", {step::busy(), step::hold()}, retry_policy(every_second).total_time(3s),
+            "unknown: the backend had not answered when the retry policy ended"},
+        {"an attempt that has only just begun", {step::busy(), step::hold()},
+            retry_policy(every_second).total_time(1050ms), "busy"},
+        {"an error, then silence", {fails(), step::hold()}, retry_policy(every_second).total_time(3s),
+            "unavailable, refused: nobody listens"},
+        {"never an answer", {step::hold()}, retry_policy(every_second).total_time(8s),
+            "unknown: the backend had not answered when the retry policy ended"},
+    };
+    for (const auto& each : cases) {
+        BOOST_TEST_CONTEXT(each.name)
+        {
+            rig on(behind::scripted);
+            on.script->always(operation::wait, step::hold());
+            for (const auto& how : each.creates)
+                on.script->next(operation::create, how);
+            auto acquiring = on.start(on.locker->acquire("k", {.retry = each.policy}));
+            on.advance_by_steps(10s, 50ms);
+            BOOST_TEST_REQUIRE(acquiring.done());
+            BOOST_TEST(told_by(on, acquiring) == each.expected);
+            clean_up(on);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_attempt_that_was_never_answered_is_counted_and_told_with_what_is_known)
+{
+    for (const bool known : {false, true}) {
+        rig on(behind::scripted);
+        on.script->always(operation::create, step::hold());
+        auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
+        on.ready();
+        if (known)
+            on.script->notify_unreachable(no_connection(), "here:1");
+        on.advance(2s);
+        BOOST_TEST(!acquiring.done());
+        on.advance(1s);
+        const auto thrown = thrown_by<create_error>([&] { static_cast<void>(acquiring.get(on.io())); });
+        BOOST_TEST_REQUIRE(thrown.has_value());
+        BOOST_TEST((thrown->code() == (known ? errc::unavailable : errc::outcome_unknown)));
+        BOOST_TEST((thrown->cause() == (known ? refused : error_code())));
+        BOOST_TEST(thrown->attempts() == 1U);
+        BOOST_TEST((thrown->elapsed() >= 3s));
+        clean_up(on);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_is_lost_or_returns_changes_what_is_known)
+{
+    rig on(behind::scripted);
+    on.script->always(operation::create, step::hold());
+    const auto end_of_one = [&] {
+        auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
+        on.advance(4s);
+        auto told = told_by(on, acquiring);
+        while (on.script->discard())
+            on.ready();
+        return told;
+    };
+    on.script->notify_suspended(refused);
+    BOOST_TEST(end_of_one() == "unavailable, refused: the connection was lost");
+    on.script->notify_reconnected();
+    BOOST_TEST(end_of_one().starts_with("unknown"));
+    on.script->notify_unreachable(no_connection(), "here:1");
+    BOOST_TEST(end_of_one() == "unavailable, refused: no connection");
+    on.script->notify_ready();
+    BOOST_TEST(end_of_one().starts_with("unknown"));
+    clean_up(on);
+}
+
+BOOST_AUTO_TEST_CASE(who_waits_behind_the_head_tells_what_the_head_was_told)
+{
+    enum class end : unsigned char
+    {
+        by_number,
+        by_time,
+    };
+    struct
+    {
+        const char* name;
+        std::vector<step> creates;
+        failure_ptr trouble;
+        const char* expected;
+    } const cases[] = {
+        {"busy", {step::busy()}, nullptr, "busy"},
+        {"an error", {fails()}, nullptr, "unavailable, refused: nobody listens"},
+        {"a grant that came too late", {step::pass().delay(40s)}, nullptr,
+            "unavailable: the grant arrived when too little of its ttl was left; use a longer ttl, or a faster link"},
+        {"no answer", {step::hold()}, nullptr, "unavailable: the backend had not answered when the retry policy ended"},
+        {"no connection", {step::hold()}, no_connection(), "unavailable, refused: no connection"},
+    };
+    for (const auto& each : cases) {
+        for (const auto how : {end::by_number, end::by_time}) {
+            BOOST_TEST_CONTEXT(each.name << (how == end::by_time ? ", by time" : ", by number"))
+            {
+                rig on(behind::scripted);
+                on.script->always(operation::wait, step::hold());
+                for (const auto& one : each.creates)
+                    on.script->next(operation::create, one);
+                auto head = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(24h)}));
+                on.ready();
+                auto behind_it = on.start(on.locker->acquire(
+                    "k", {.retry = how == end::by_time ? retry_policy::forever().total_time(50s)
+                                                       : retry_policy::fixed(15s).jitter(0).times(3)}));
+                on.ready();
+                if (each.trouble)
+                    on.script->notify_unreachable(each.trouble, "here:1");
+                on.advance_by_steps(70s, 1s);
+                BOOST_TEST_REQUIRE(behind_it.done());
+                BOOST_TEST(told_by(on, behind_it) == each.expected);
+                on.locker.reset();
+                COLOCK_THROWS(create_error, errc::shutting_down, head.get(on.io()));
+                clean_up(on);
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(behind_a_holder_of_the_same_locker_it_is_busy)
+{
+    rig on(behind::scripted);
+    on.script->next(operation::create, fails());
+    auto first = on.start(on.locker->acquire("k", {.retry = every_second}));
+    auto second = on.start(on.locker->acquire("k", {.retry = retry_policy(every_second).times(4)}));
+    on.advance_by_steps(10s, 500ms);
+    BOOST_TEST_REQUIRE(first.done());
+    BOOST_TEST_REQUIRE(second.done());
+    auto held = first.get(on.io());
+    BOOST_TEST(told_by(on, second).starts_with("busy"));
+    BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
+    held = {};
+    clean_up(on);
+}
+
+BOOST_AUTO_TEST_CASE(to_try_behind_a_head_that_fails_is_no_busy_lock)
+{
+    rig on(behind::scripted);
+    on.script->always(operation::wait, step::hold());
+    const auto try_it = [&] { return on.run(on.locker->try_acquire("k")).has_value() ? "granted" : "busy"; };
+    on.script->next(operation::create, step::hold());
+    auto head = on.start(on.locker->acquire("k", {.retry = every_second}));
+    on.ready();
+    BOOST_TEST(try_it() == "busy");
+    on.script->notify_unreachable(no_connection(), "here:1");
+    COLOCK_THROWS(create_error, errc::unavailable, try_it());
+    on.script->notify_ready();
+    on.script->always(operation::create, fails());
+    on.script->discard();
+    on.advance(5s);
+    const auto thrown = thrown_by<create_error>([&] { try_it(); });
+    BOOST_TEST_REQUIRE(thrown.has_value());
+    BOOST_TEST((thrown->code() == errc::unavailable));
+    BOOST_TEST((thrown->cause() == refused));
+    on.script->always(operation::create, step::busy());
+    on.advance(2s);
+    BOOST_TEST(try_it() == "busy");
+    on.locker.reset();
+    COLOCK_THROWS(create_error, errc::shutting_down, head.get(on.io()));
+    clean_up(on);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(unreachable_backends)
+
+BOOST_AUTO_TEST_CASE(each_cause_is_told_once_until_the_backend_returns)
+{
+    const auto listener = std::make_shared<ears>();
+    rig on(behind::scripted, {.observer = listener});
+    // The same observer for two lockers is told once.
+    const colock::locker second(on.backend(), {.observer = listener});
+    const auto fail = [&](std::string_view address) { on.script->notify_unreachable(no_connection(), address); };
+    fail("a:1");
+    fail("a:1");
+    on.script->notify_unreachable(make_failure(errc::unavailable, "it is loading"), "a:1");
+    fail("a:1");
+    fail("b:1");
+    BOOST_TEST((listener->take() == words{"refused by a:1", "no a:1", "refused by b:1"}));
+    // Who comes later hears of it, too.
+    const auto late = std::make_shared<ears>();
+    const colock::locker third(on.backend(), {.observer = late});
+    fail("b:1");
+    BOOST_TEST((listener->take() == words{}));
+    BOOST_TEST((late->take() == words{"refused by b:1"}));
+    on.script->notify_ready();
+    fail("a:1");
+    on.script->notify_reconnected();
+    fail("a:1");
+    BOOST_TEST((listener->take() == words{"ready", "refused by a:1", "reconnected", "refused by a:1"}));
+}
+
+BOOST_AUTO_TEST_CASE(to_wait_for_a_backend_is_not_to_wait_for_a_lock)
+{
+    const auto listener = std::make_shared<ears>();
+    rig on(behind::scripted, {.observer = listener});
+    on.script->always(operation::wait, step::hold());
+    on.script->next(operation::create, step::hold());
+    auto first = on.start(on.locker->acquire("k", {.retry = every_second}));
+    on.advance(5s);
+    on.script->always(operation::create, fails());
+    on.script->discard();
+    on.advance_by_steps(5s, 500ms);
+    BOOST_TEST((listener->take() == words{}));
+    // Whoever comes behind waits for those before it.
+    auto second = on.start(on.locker->acquire("k"));
+    on.advance(2s);
+    BOOST_TEST((listener->take() == words{"waiting for k"}));
+    // Now it is the lock that they wait for; each is told of once.
+    on.script->always(operation::create, step::busy());
+    on.advance_by_steps(5s, 500ms);
+    BOOST_TEST((listener->take() == words{"waiting for k"}));
+    on.script->reset();
+    on.advance(2s);
+    first.get(on.io()) = {};
+    second.get(on.io()) = {};
+    clean_up(on);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(unanswered)
+
+BOOST_AUTO_TEST_CASE(a_question_leaves_nothing_in_doubt)
+{
+    enum class asks : unsigned char
+    {
+        locker,
+        list,
+        lock,
+        breaks,
+        purges,
+        extends,
+    };
+    for (const auto what : {asks::locker, asks::list, asks::lock, asks::breaks, asks::purges, asks::extends}) {
+        for (const bool known : {false, true}) {
+            for (const bool silent : {false, true}) {
+                BOOST_TEST_CONTEXT(
+                    "question " << static_cast<int>(what) << ", known: " << known << ", silent: " << silent)
+                {
+                    rig on(behind::scripted);
+                    auto held = on.acquire("k");
+                    for (const auto each : {operation::inspect, operation::list, operation::is_valid,
+                             operation::break_key, operation::purge, operation::extend})
+                        on.script->next(each, silent ? step::hold() : step::lose_request());
+                    if (known)
+                        on.script->notify_unreachable(no_connection(), "here:1");
+                    std::optional<error> thrown;
+                    const auto ask = [&](auto verb) {
+                        auto asking = on.start(std::move(verb));
+                        on.advance_by_steps(6s, 500ms);
+                        BOOST_TEST_REQUIRE(asking.done());
+                        thrown = thrown_by<error>([&] { static_cast<void>(asking.get(on.io())); });
+                    };
+                    switch (what) {
+                    case asks::locker:
+                        ask(on.locker->is_locked("k"));
+                        break;
+                    case asks::list:
+                        ask(on.locker->list());
+                        break;
+                    case asks::lock:
+                        ask(held.is_locked());
+                        break;
+                    case asks::breaks:
+                        ask(on.locker->break_lock("k"));
+                        break;
+                    case asks::purges:
+                        ask(on.locker->purge());
+                        break;
+                    case asks::extends:
+                        ask([](lock& of) -> asio::awaitable<int> {
+                            co_await of.extend(20s);
+                            co_return 1;
+                        }(held));
+                        break;
+                    }
+                    BOOST_TEST_REQUIRE(thrown.has_value());
+                    const bool reads = what == asks::locker || what == asks::list || what == asks::lock;
+                    // A request that was lost is in doubt, whatever is known of the connection since.
+                    const bool certain = reads || (known && silent);
+                    BOOST_TEST((thrown->code() == (certain ? errc::unavailable : errc::outcome_unknown)));
+                    BOOST_TEST((thrown->cause() == (known && silent ? refused : error_code())));
+                    BOOST_TEST(!thrown->detail().empty());
+                    held = {};
+                    clean_up(on);
+                }
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(who_is_told_that_it_is_not_held_holds_it_no_more)
+{
+    for (const bool renews : {false, true}) {
+        const auto listener = std::make_shared<ears>();
+        rig on(behind::scripted, {.observer = listener});
+        auto held = on.acquire("k", {.renewal = renews ? renewal::automatic : renewal::manual});
+        auto lost = on.start(held.lost());
+        on.ready();
+        on.script->next(operation::is_valid, step::not_held());
+        BOOST_TEST(!on.run(held.is_locked()));
+        BOOST_TEST(!held.held());
+        BOOST_TEST(lost.get(on.io()) == lost_reason::taken);
+        BOOST_TEST((listener->take() == words{"lost: taken"}));
+        BOOST_TEST(on.locker->held_locks().empty());
+        BOOST_TEST(on.locker->stats().lost(lost_reason::taken) == 1U);
+        COLOCK_THROWS(extend_error, errc::not_held, on.run([](lock& of) -> asio::awaitable<int> {
+            co_await of.extend(20s);
+            co_return 1;
+        }(held)));
+        BOOST_TEST(on.script->count(operation::extend) == 0U);
+        clean_up(on);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
