@@ -7,7 +7,6 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/cancel_after.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
 
@@ -64,11 +63,15 @@ private:
 
     asio::awaitable<response> reserve(std::string seat) const
     {
-        // Whatever keeps the lock away, another client or a backend that does not answer: the wait ends at the limit.
+        // Whatever keeps the lock away, the wait ends at the limit. A deadline of the policy tells what it was, another
+        // client or a backend that does not answer; one of Asio's would just be a cancellation.
+        const auto patience = colock::retry_policy::forever().total_time(limit_);
         auto [failed, lock] = co_await locker_.async_acquire(
-            "seat:" + seat, {.renewal = colock::renewal::automatic}, asio::cancel_after(limit_, asio::as_tuple));
+            "seat:" + seat, {.retry = patience, .renewal = colock::renewal::automatic}, asio::as_tuple);
+        if (failed == colock::errc::retry_exhausted)
+            co_return try_later("busy: somebody else is reserving " + seat);
         if (failed)
-            co_return try_later(failed == asio::error::operation_aborted ? "no lock in time" : failed.message());
+            co_return try_later("unavailable: " + failed.message());
 
         switch (co_await hall_.reserve(seat, lock)) {
         case sale::done:

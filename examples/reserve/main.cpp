@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
 // Reservations over HTTP: `curl -X POST http://127.0.0.1:PORT/reserve/A12` is answered with 200, with 409 if the seat
-// is taken, and with 503 if its lock could not be had in time. Servers of one backend and one folder sell the same
-// seats.
+// is taken, and with 503 if its lock could not be had in time, because it is busy or its backend is unavailable.
+// Servers of one backend and one folder sell the same seats.
 
 #include "desk.hpp"
 #include "seats.hpp"

@@ -74,6 +74,13 @@ both() {
     wait $first
     printf '%s\n' "$(<"$scratch/first")" "$(<"$scratch/second")" | sort | paste -sd' '
 }
+# reason SEAT: prints the status code and the first word of the answer
+reason() {
+    local code
+    code=$(curl --silent --noproxy '*' --max-time 30 --output "$scratch/answer" --write-out '%{http_code}' \
+        -d '' "$one/reserve/$1" || true)
+    printf '%s %s' "$code" "$(cut -d: -f1 "$scratch/answer")"
+}
 reserved() { [ "$(ask POST "$one/reserve/$1")" = 200 ]; }
 # within MS COMMAND...: prints what the command does, and fails if it took longer
 within() {
@@ -136,14 +143,16 @@ stop_servers
 start_servers --hold-ms 8000 --limit-ms 2000
 clients=()
 for url_of in "$one" "$two"; do
-    curl --silent --noproxy '*' --max-time 30 -o /dev/null -w '%{http_code} %{time_total}\n' -d '' "$url_of/reserve/C1" \
-        >>"$scratch/slow" &
+    curl --silent --noproxy '*' --max-time 30 -o "$scratch/said-${#clients[@]}" -w '%{http_code} %{time_total}\n' \
+        -d '' "$url_of/reserve/C1" >>"$scratch/slow" &
     clients+=($!)
 done
 wait "${clients[@]}"
 expect "one had the lock, one gave up" "200 503" "$(cut -d' ' -f1 "$scratch/slow" | sort | paste -sd' ')"
 expect "it gave up first" 503 "$(head -n 1 "$scratch/slow" | cut -d' ' -f1)"
 awk '$1 == 503 && $2 < 2 { exit 1 }' "$scratch/slow" || fail "503, but when: $(<"$scratch/slow")"
+expect "and was told why" "C1 is yours
+busy: somebody else is reserving C1" "$(sort "$scratch"/said-*)"
 expect "taken, by the slow one" 409 "$(ask POST "$two/reserve/C1")"
 stop_servers
 
@@ -153,7 +162,7 @@ stop_servers
 start_servers --hold-ms 0 --limit-ms 500
 until_true "redis is well" reserved D1
 kill -STOP "$redis"
-expect "redis hangs, and the connection is open" 503 "$(within 6000 ask POST "$one/reserve/D2")"
+expect "redis hangs, and the connection is open" "503 unavailable" "$(within 6000 reason D2)"
 expect "redis hangs, and there is no connection yet" 503 "$(within 6000 ask POST "$two/reserve/D2")"
 kill -CONT "$redis"
 until_true "redis is back" reserved D3
@@ -165,5 +174,5 @@ stop_servers
 # Killed, but not waited for before the end: until then its process id is no one else's.
 kill -KILL "$redis"
 start_servers --hold-ms 0 --limit-ms 500
-expect "redis is gone" 503 "$(within 6000 ask POST "$one/reserve/D5")"
+expect "redis is gone" "503 unavailable" "$(within 6000 reason D5)"
 stop_servers
