@@ -220,7 +220,8 @@ public:
     /// Removes at most `limit` expired locks (0: all of them) and returns them; never a live one.
     virtual void start_purge(std::size_t limit, completion<list_outcome> done);
 
-    /// Closes connections that nobody needs, at the latest after `deadline`. The adapter stays usable.
+    /// Closes connections as soon as nobody needs them. After `deadline` what is not sent fails, and what is not
+    /// answered is given up. The adapter stays usable.
     virtual void start_close(lease_clock::duration deadline, completion<closed> done);
 
     /// Who is told of the backend's own events, beside each locker's observer. Kept weakly.

@@ -163,10 +163,10 @@ void core::orphan()
         }
     }
     todo.run(*this);
-    detach_from_backend([](closed) {});
+    detach_from_backend(options_.operation_timeout, [](closed) {});
 }
 
-void core::detach_from_backend(completion<closed> done)
+void core::detach_from_backend(lease_clock::duration patience, completion<closed> done)
 {
     bool is_last = false;
     {
@@ -174,7 +174,7 @@ void core::detach_from_backend(completion<closed> done)
         is_last = !std::exchange(detached_, true) && backend_->remove_user() && !dead_;
     }
     if (is_last)
-        backend_->start_close(options_.operation_timeout, std::move(done));
+        backend_->start_close(patience, std::move(done));
     else
         done(closed{});
 }
@@ -264,8 +264,9 @@ asio::awaitable<shutdown_report> core::shutdown(std::shared_ptr<core> self, std:
         co_await self->park(self->drained_, place, seen);
     }
     auto report = self->end_shutdown();
-    // A backend may have something to take back by itself.
-    co_await close_backend(self, until);
+    // A backend may have something to take back by itself; but what is unsettled here has had its time.
+    const auto patience = report.unsettled.empty() ? self->options_.operation_timeout : std::chrono::milliseconds(0);
+    co_await close_backend(self, patience, until);
     report.unproven += self->backend_->unproven();
     co_return report;
 }
@@ -275,10 +276,10 @@ struct core::close_state : notice
     bool over = false;
 };
 
-asio::awaitable<void> core::close_backend(std::shared_ptr<core> self, time_point until)
+asio::awaitable<void> core::close_backend(std::shared_ptr<core> self, lease_clock::duration patience, time_point until)
 {
     auto state = std::make_shared<close_state>();
-    self->detach_from_backend([state, weak = self->weak_from_this()](closed) {
+    self->detach_from_backend(patience, [state, weak = self->weak_from_this()](closed) {
         const auto owner = weak.lock();
         if (!owner)
             return;

@@ -335,8 +335,10 @@ private:
     [[nodiscard]] std::vector<record_ptr> held_of(const std::string& key);
     [[nodiscard]] static asio::awaitable<void> ask_if_broken(std::shared_ptr<core> self, record_ptr held);
     struct close_state;
-    static asio::awaitable<void> close_backend(std::shared_ptr<core> self, time_point until);
-    void detach_from_backend(completion<closed> done);
+    static asio::awaitable<void> close_backend(
+        std::shared_ptr<core> self, lease_clock::duration patience, time_point until);
+    /// What is still asked of it may take so long.
+    void detach_from_backend(lease_clock::duration patience, completion<closed> done);
 
     const std::shared_ptr<adapter> backend_;
     const capabilities can_;

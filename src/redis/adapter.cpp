@@ -223,6 +223,12 @@ public:
         }
     }
 
+    [[nodiscard]] bool unwanted() const noexcept override
+    {
+        const bool holds = step_ == step::lift_fence || step_ == step::undo || step_ == step::give_way;
+        return claim_->cancelled() && !holds;
+    }
+
     [[nodiscard]] bool wants_fence() const noexcept override
     {
         return step_ == step::short_way && !owner_.config().plain();

@@ -162,6 +162,17 @@ bool batch::is_answered(std::size_t index) const noexcept
     return index < current_ && (slots_[index].fence == 0 || fence_read_);
 }
 
+template <class Predicate>
+std::vector<operation_ptr> batch::take_if(Predicate is_taken)
+{
+    std::vector<operation_ptr> taken;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        if (slots_[i].owner && is_taken(i))
+            taken.push_back(std::move(slots_[i].owner));
+    }
+    return taken;
+}
+
 std::vector<operation_ptr> batch::take_overdue(lease_clock::time_point now)
 {
     std::vector<operation_ptr> overdue;
@@ -180,14 +191,14 @@ std::vector<operation_ptr> batch::take_overdue(lease_clock::time_point now)
     return overdue;
 }
 
+std::vector<operation_ptr> batch::take_unwanted()
+{
+    return take_if([&](std::size_t i) { return slots_[i].owner->unwanted(); });
+}
+
 std::vector<operation_ptr> batch::take_all()
 {
-    std::vector<operation_ptr> all;
-    for (auto& slot : slots_) {
-        if (slot.owner)
-            all.push_back(std::move(slot.owner));
-    }
-    return all;
+    return take_if([](std::size_t) { return true; });
 }
 
 void batch::close_gaps()

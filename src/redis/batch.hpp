@@ -104,6 +104,8 @@ public:
     virtual void end(operation_ptr self, delivery how, failure_ptr why) = 0;
     /// It needs a fence, which the batch gets for all of its operations at once.
     [[nodiscard]] virtual bool wants_fence() const noexcept { return false; }
+    /// Nobody waits for it any more, and it changes nothing if it is never sent.
+    [[nodiscard]] virtual bool unwanted() const noexcept { return false; }
     /// Adds its part to the script that operations of its kind share, and names that script. Then it is not written,
     /// and `replies` gets the answer to its part. Null if it has to be written by itself.
     [[nodiscard]] virtual joint_script* join(joint_scripts& of)
@@ -147,6 +149,8 @@ public:
     void postpone(lease_clock::duration by) noexcept;
     /// Takes out what is past its deadline. The replies of a sent one are then read and dropped.
     [[nodiscard]] std::vector<operation_ptr> take_overdue(lease_clock::time_point now);
+    /// Takes out what nobody waits for; before it is sent.
+    [[nodiscard]] std::vector<operation_ptr> take_unwanted();
     [[nodiscard]] std::vector<operation_ptr> take_all();
     /// Forgets what was taken out; before it is complete.
     void close_gaps();
@@ -166,6 +170,8 @@ private:
         std::size_t place = 0;
     };
     [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
+    template <class Predicate>
+    [[nodiscard]] std::vector<operation_ptr> take_if(Predicate is_taken);
     void join(std::string_view fence_key, std::string_view probe_key);
     void push(const joint_script& joint, const script& which, std::initializer_list<std::string_view> last_keys);
     /// The joint script whose reply is read now.

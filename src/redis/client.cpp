@@ -39,6 +39,8 @@ constexpr std::size_t most_spare = most_in_flight;
 constexpr lease_clock::duration anchor_interval = 1s;
 /// What "at once" means for a connection: whoever was just answered may have the next request in hand.
 constexpr std::chrono::milliseconds at_once = 10ms;
+/// For so long a connection goes on being made for which nobody waits any more.
+constexpr lease_clock::duration unwanted_connecting = 1s;
 /// A tick that is later than this did not come in time because nobody ran the event loop.
 constexpr lease_clock::duration most_late = 250ms;
 constexpr std::size_t most_unproven = 1024;
@@ -144,8 +146,11 @@ void client::flush()
     auto& run = *runtime_;
     flush_due_.store(false, std::memory_order_relaxed);
     run.used_since_tick = true;
-    if (run.now == runtime::phase::idle && !queue_empty())
-        connect();
+    if ((run.now == runtime::phase::idle || run.closes) && !queue_empty()) {
+        run.closes = false;
+        if (run.now == runtime::phase::idle)
+            connect();
+    }
     while (run.now == runtime::phase::open && !run.draining && run.in_flight.size() < most_in_flight) {
         auto unqueued = run.operations_in_flight;
         for (const auto& each : run.answers)
@@ -288,6 +293,7 @@ void client::arm_tick()
 {
     auto& run = *runtime_;
     const bool working = needed();
+    const bool closing = run.closes || !run.closing.empty();
     if (!working && run.now == runtime::phase::idle && !run.messages && run.closing.empty()) {
         // The context may run out of work now, and not when the connection would have been idle for long enough.
         if (std::exchange(run.tick_at, lease_clock::time_point::max()) != lease_clock::time_point::max())
@@ -295,10 +301,12 @@ void client::arm_tick()
         return;
     }
     lease_clock::duration delay;
-    if (working || !run.closing.empty()) {
+    if (working || closing) {
         delay = std::clamp<lease_clock::duration>(config_.operation_timeout / 20, 5ms, 100ms);
         if (run.polls || config_.plain())
             delay = std::min<lease_clock::duration>(delay, config_.poll_interval);
+    } else if (run.now != runtime::phase::open && run.now != runtime::phase::idle) {
+        delay = unwanted_connecting;
     } else if (config_.keeps_connection() && !retired_) {
         return;
     } else {
@@ -335,6 +343,9 @@ void client::tick(lease_clock::time_point due)
         for (auto& each : queue_) {
             each->postpone(stood_still);
             auto overdue = each->take_overdue(now);
+            // Once a connection stands, what is queued does not stay so for long.
+            if (run.now != runtime::phase::open)
+                std::ranges::move(each->take_unwanted(), std::back_inserter(overdue));
             if (overdue.empty())
                 continue;
             each->close_gaps();
@@ -367,11 +378,20 @@ void client::close_if_idle()
 {
     auto& run = *runtime_;
     const auto now = lease_clock::now();
-    if (run.messages && !watched())
-        run.messages->close();
-    const bool overdue = run.close_by <= now;
-    if (!needed() || overdue) {
-        const bool due = retired_ || !run.closing.empty() ||
+    if (!watched()) {
+        if (run.messages)
+            run.messages->close();
+        if (run.message_retry_pending)
+            run.message_retry.cancel();
+    }
+    if (run.close_by <= now)
+        give_up_all();
+    if (!needed()) {
+        // Nothing stands that could be kept. One that is being made may be needed by whoever comes next.
+        const bool wanted = !run.closes && !retired_ && now - run.used < unwanted_connecting;
+        if (run.now == runtime::phase::waiting || (run.now == runtime::phase::connecting && !wanted))
+            stop_connecting();
+        const bool due = retired_ || run.closes ||
                          (!config_.keeps_connection() && now - run.used >= std::max(config_.idle_timeout, at_once));
         if (due)
             begin_close();
@@ -379,14 +399,32 @@ void client::close_if_idle()
     finish_close();
 }
 
+void client::stop_connecting()
+{
+    auto& run = *runtime_;
+    run.retry.cancel();
+    run.now = runtime::phase::idle;
+    if (!run.commands)
+        return;
+    run.commands->close();
+    asio::post(run.strand, [old = std::exchange(run.commands, nullptr)] {});
+}
+
+/// The time that a close was given is over: what is queued is not sent any more, and no answer is waited for.
+void client::give_up_all()
+{
+    auto& run = *runtime_;
+    fail_queue(make_failure(errc::unavailable, "the adapter was closed before this could be sent",
+        run.problem ? run.problem->cause : error_code()));
+    if (run.now != runtime::phase::open || run.in_flight.empty())
+        return;
+    run.given_up = true;
+    run.commands->close();
+}
+
 void client::begin_close()
 {
     auto& run = *runtime_;
-    // Whoever has queued since, beyond the deadline of this close, relies on the next attempt to connect.
-    if (run.now == runtime::phase::waiting && queue_empty()) {
-        run.retry.cancel();
-        run.now = runtime::phase::idle;
-    }
     if (run.messages)
         run.messages->close();
     if (run.now == runtime::phase::open && run.commands && run.in_flight.empty()) {
@@ -415,7 +453,10 @@ void client::close(lease_clock::duration deadline, completion<closed> done)
     on_strand([deadline, done = std::move(done)](client& self) mutable {
         auto& run = *self.runtime_;
         run.closing.push_back(std::move(done));
-        run.close_by = std::min(run.close_by, saturating_add(lease_clock::now(), deadline));
+        run.closes = true;
+        const auto now = lease_clock::now();
+        run.close_by = std::min(run.close_by, saturating_add(now, deadline));
+        self.sweep_channels();
         self.close_if_idle();
         self.arm_tick();
     });

@@ -160,7 +160,9 @@ private:
     void arm_tick();
     void tick(lease_clock::time_point due);
     void close_if_idle();
+    void stop_connecting();
     void begin_close();
+    void give_up_all();
     void finish_close() noexcept;
     [[nodiscard]] bool needed() const noexcept;
     [[nodiscard]] bool watched() const noexcept { return !channels_.empty(); }

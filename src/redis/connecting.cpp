@@ -73,6 +73,7 @@ void client::connect()
     run.now = runtime::phase::connecting;
     run.draining = false;
     run.disowned = false;
+    run.given_up = false;
     if (config_.where.tls && !run.tls) {
         try {
             run.tls = std::make_unique<tls_material>(config_.tls);
@@ -323,7 +324,7 @@ void client::command_link_ended(const error_code& code)
     run.now = runtime::phase::ending;
     // Two intervals of silence were wait enough.
     run.reconnects_at_once = was_open && code == boost::redis::error::pong_timeout;
-    if (was_open && !run.announced_loss) {
+    if (was_open && !run.announced_loss && !run.given_up) {
         run.announced_loss = true;
         if (const auto events = events_.lock())
             events->on_suspended(code);
@@ -400,6 +401,8 @@ void client::retry_later()
         self->runtime_->now = runtime::phase::idle;
         if (self->needed())
             self->connect();
+        else
+            self->arm_tick();
     });
     arm_tick();
 }

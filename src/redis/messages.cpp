@@ -63,6 +63,7 @@ void client::ask_for_turn()
     try {
         on_strand([](client& self) {
             self.turn_due_ = false;
+            self.runtime_->closes = false;
             self.ensure_messages();
             self.arm_tick();
         });
@@ -91,9 +92,9 @@ void client::sweep_channels()
 bool client::forget_unused()
 {
     auto& run = *runtime_;
-    const bool at_once = retired_ || config_.idle_timeout == 0ms;
+    const bool lingers = !retired_ && !run.closes && config_.idle_timeout != 0ms;
     const auto unused = channels_.forget_unused(
-        lease_clock::now(), at_once ? lease_clock::duration::zero() : channel_linger, most_channels_per_turn);
+        lease_clock::now(), lingers ? channel_linger : lease_clock::duration::zero(), most_channels_per_turn);
     if (!unused.subscribed.empty() && run.messages_ready && watched())
         unsubscribe(unused.subscribed);
     return unused.more;
@@ -284,6 +285,7 @@ void client::message_link_ended()
     channels_.begin_round();
     if (run.polls || !watched()) {
         arm_tick();
+        finish_close();
         return;
     }
     run.message_retry_pending = true;

@@ -112,6 +112,8 @@ struct client::runtime
     bool draining = false;
     /// After a fork: the connection is the parent's, and must not be killed for what is unanswered on it.
     bool disowned = false;
+    /// Closed by us, whatever is unanswered: nobody is told of a loss.
+    bool given_up = false;
     bool was_ready = false;
     bool announced_loss = false;
     bool reconnects_at_once = false;
@@ -139,6 +141,8 @@ struct client::runtime
     /// Messages cannot be had: waiters poll.
     bool polls = false;
 
+    /// Closed as soon as nobody needs it, until somebody uses it again.
+    bool closes = false;
     std::vector<completion<closed>> closing;
     lease_clock::time_point close_by = lease_clock::time_point::max();
 };

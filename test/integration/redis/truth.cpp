@@ -268,6 +268,112 @@ BOOST_AUTO_TEST_CASE(a_body_that_loses_its_server_is_counted)
     }
 }
 
+namespace {
+
+/// How long `io.run()` takes from now on.
+clock::duration time_to_end(asio::io_context& io)
+{
+    const auto begin = clock::now();
+    io.restart();
+    io.run();
+    return clock::now() - begin;
+}
+
+/// Two lockers of two processes: one holds, and both have somebody who waits.
+struct waiting_pair
+{
+    explicit waiting_pair(redis_server& server) : ours(server.url(), 20s), theirs(server.url(), 20s)
+    {
+        held = run_coro(ours.io, ours.locks->acquire("k"));
+        far.emplace(start(theirs.io, theirs.locks->acquire("k")));
+        run_until(theirs.io, [&] { return theirs.locks->stats().waiting == 1; });
+        near.emplace(start(ours.io, ours.locks->acquire("k")));
+        run_until(ours.io, [&] { return ours.locks->stats().waiting == 1; });
+    }
+
+    /// How long the slower of both goes on after its shutdown.
+    clock::duration shut_down(std::chrono::milliseconds deadline)
+    {
+        clock::duration longest{};
+        for (auto* each : {&theirs, &ours}) {
+            static_cast<void>(run_coro(each->io, each->locks->shutdown(deadline)));
+            longest = std::max(longest, time_to_end(each->io));
+            each->locks.reset();
+        }
+        BOOST_CHECK_THROW(far->get(theirs.io), create_error);
+        BOOST_CHECK_THROW(near->get(ours.io), create_error);
+        return longest;
+    }
+
+    observed ours;
+    observed theirs;
+    lock held;
+    std::optional<running<lock>> far;
+    std::optional<running<lock>> near;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(after_shutdown_run_returns_at_once)
+{
+    redis_server server;
+    // A channel stays subscribed for a second after its last waiter. A machine under load is not quick every time.
+    clock::duration shortest = 1h;
+    for (int i = 0; i < 10 && shortest >= 500ms; ++i)
+        shortest = std::min(shortest, waiting_pair(server).shut_down(20s));
+    BOOST_TEST((shortest < 500ms));
+}
+
+BOOST_AUTO_TEST_CASE(after_shutdown_no_lost_server_is_waited_for)
+{
+    redis_server server;
+    for (const bool stopped : {false, true}) {
+        BOOST_TEST_CONTEXT("stopped: " << stopped)
+        {
+            waiting_pair pair(server);
+            if (stopped)
+                server.pause();
+            else
+                server.kill();
+            BOOST_TEST((pair.shut_down(200ms) < 10s));
+            if (stopped)
+                server.resume();
+            else
+                server.start();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(without_a_connection_run_returns_at_once)
+{
+    observed on(nobodys_url(), 30s);
+    // The attempt would be queued for far longer than anybody waits for it.
+    for (int i = 0; i < 2; ++i) {
+        on.io.restart();
+        const auto failed = on.failure_of(on.locks->acquire("k", {.retry = retry_policy::forever().total_time(200ms)}));
+        BOOST_TEST((failed.code() == errc::unavailable));
+        BOOST_TEST((failed.cause() == refused));
+        BOOST_TEST((time_to_end(on.io) < 8s));
+        BOOST_TEST(on.locks->stats().settling == 0u);
+        BOOST_TEST(on.locks->stats().unproven == 0u);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_is_not_made_keeps_nobody)
+{
+    redis_server server;
+    server.pause();
+    // Connected, and never greeted.
+    observed on(server.url(), 30s);
+    const auto failed = on.failure_of(on.locks->acquire("k", {.retry = retry_policy::forever().total_time(200ms)}));
+    BOOST_TEST((failed.code() == errc::outcome_unknown));
+    // After a while in which somebody could have come.
+    BOOST_TEST((time_to_end(on.io) < 8s));
+    server.resume();
+    on.io.restart();
+    BOOST_TEST(run_coro(on.io, on.locks->acquire("k")).held());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colock::testing
