@@ -9,8 +9,10 @@ using std::chrono::milliseconds;
 
 void check_range(const char* name, milliseconds value, milliseconds from)
 {
-    if (value < from || value > std::chrono::hours(1))
-        refuse_options(std::string(name) + " is out of range: " + std::to_string(from.count()) + " ms to 1 h");
+    if (value < from || value > std::chrono::hours(1)) {
+        refuse_options(std::string(name) + " is " + std::to_string(value.count()) + " ms; give one from " +
+                       std::to_string(from.count()) + " ms to 1 h");
+    }
 }
 
 } // namespace
@@ -33,8 +35,10 @@ settings::settings(const options& given)
     check_range("connect_timeout", connect_timeout, milliseconds(10));
     check_range("health_interval", health_interval, milliseconds(10));
     check_range("poll_interval", poll_interval, milliseconds(1));
-    if (idle_timeout < milliseconds::zero())
-        refuse_options("idle_timeout is negative");
+    if (idle_timeout < milliseconds::zero()) {
+        refuse_options("idle_timeout is " + std::to_string(idle_timeout.count()) +
+                       " ms; give 0 to close at once, or milliseconds::max() to stay connected");
+    }
 
     if (tls.certificate_file.empty() != tls.key_file.empty())
         refuse_options("a client certificate needs both certificate_file and key_file");

@@ -34,7 +34,11 @@ struct settings
     explicit settings(const options& given);
 
     [[nodiscard]] bool plain() const noexcept { return layout == redis::layout::plain; }
-    [[nodiscard]] bool keeps_connection() const noexcept { return idle_timeout == std::chrono::milliseconds::max(); }
+    /// What is beyond the clock's range never comes.
+    [[nodiscard]] bool keeps_connection() const noexcept
+    {
+        return saturating_cast(idle_timeout) == lease_clock::duration::max();
+    }
 };
 
 } // namespace colock::redis::detail
