@@ -6,6 +6,9 @@
 #include <boost/asio/wait_traits.hpp>
 
 #include <chrono>
+#include <concepts>
+#include <ratio>
+#include <type_traits>
 
 namespace colock {
 
@@ -33,12 +36,15 @@ struct lease_clock
 template <class Rep, class Period>
 [[nodiscard]] constexpr lease_clock::duration saturating_cast(std::chrono::duration<Rep, Period> span) noexcept
 {
-    // Compared as doubles, which do not overflow. A span that rounds to the limit counts as beyond it.
-    using seconds = std::chrono::duration<double>;
-    const seconds wide = span;
-    if (!(wide < seconds(lease_clock::duration::max())))
+    // Compared in the coarser unit, which cannot overflow: for whole numbers that is the caller's. Doubles do not
+    // overflow anyway, and one that rounds to the limit counts as beyond it.
+    constexpr bool exact = std::signed_integral<Rep> && std::ratio_greater_equal_v<Period, lease_clock::period>;
+    using coarse =
+        std::conditional_t<exact, std::chrono::duration<lease_clock::rep, Period>, std::chrono::duration<double>>;
+    const coarse wide = span;
+    if (!(wide < std::chrono::duration_cast<coarse>(lease_clock::duration::max())))
         return lease_clock::duration::max();
-    if (!(wide > seconds(lease_clock::duration::min())))
+    if (!(wide > std::chrono::duration_cast<coarse>(lease_clock::duration::min())))
         return lease_clock::duration::min();
     return std::chrono::duration_cast<lease_clock::duration>(span);
 }

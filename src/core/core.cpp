@@ -54,7 +54,8 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
 
 core::core(std::shared_ptr<adapter> backend, locker_options options)
     : backend_(std::move(backend)), can_(backend_->capabilities()), limits_(backend_->limits()),
-      options_(std::move(options)), owner_(default_owner(options_))
+      options_(std::move(options)), has_margins_(options_.minimum_validity || options_.stop_margin),
+      owner_(default_owner(options_))
 {
 }
 
@@ -64,7 +65,7 @@ core::record_ptr core::prepare(const std::shared_ptr<core>& self, std::string&& 
     const auto ttl = options.ttl.value_or(self->options_.ttl);
     const auto max_hold = options.max_hold ? options.max_hold : self->options_.max_hold;
     auto refused = self->check(key, options, ttl, max_hold);
-    if (!refused)
+    if (!refused && self->has_margins_)
         refused = check_margins(ttl, self->options_, by_default);
     auto owner = self->owner_;
     if (!options.owner.empty() || !options.comment.empty() || !group.empty()) {

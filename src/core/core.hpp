@@ -344,6 +344,8 @@ private:
     const capabilities can_;
     const adapter_limits limits_;
     const locker_options options_;
+    /// Margins of the user's own, which a ttl may be too short for.
+    const bool has_margins_;
     const std::shared_ptr<const owner_data> owner_;
 
     light_mutex mutex_;
