@@ -2,6 +2,7 @@
 #pragma once
 
 #include <colock/clock.hpp>
+#include <colock/detail/generation.hpp>
 #include <colock/detail/single_thread.hpp>
 #include <colock/status.hpp>
 #include <colock/token.hpp>
@@ -106,6 +107,13 @@ public:
     /// The same, for an adapter that keeps it beyond the claim's life.
     [[nodiscard]] const std::shared_ptr<const owner_data>& shared_owner() const noexcept { return owner_; }
 
+    /// It was asked for before a fork, and this process is the child: the parent goes on with it under the same token.
+    /// Here it holds nothing, and nothing may be sent for it.
+    [[nodiscard]] bool inherited() const noexcept
+    {
+        return generation_ != detail::generation.load(std::memory_order_relaxed);
+    }
+
     /// The acquire was given up: a create that was not sent yet need not be.
     [[nodiscard]] bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
 
@@ -198,6 +206,7 @@ private:
     std::atomic<std::chrono::milliseconds::rep> ttl_;
     std::atomic<lease_clock::rep> sent_{0};
     colock::lease lease_;
+    const unsigned generation_ = detail::generation.load(std::memory_order_relaxed);
     const lock_mode mode_;
     const bool queues_;
     std::atomic<bool> cancelled_{false};

@@ -42,6 +42,8 @@ enum class errc
     misconfigured_backend,
     /// The locker is shutting down, or its execution context is gone.
     shutting_down,
+    /// It was asked for before a fork, and this process is the child.
+    forked,
 };
 
 /// The category of errc, named "colock".

@@ -32,7 +32,7 @@ struct locker_stats
     std::uint64_t renewal_errors = 0;
     /// By lost_reason, whoever is told of them: handles, an observer, a `with_lock`. `released` is not a loss and stays
     /// 0.
-    std::array<std::uint64_t, 6> losses{};
+    std::array<std::uint64_t, 7> losses{};
     std::uint64_t releases = 0;
     /// Acquisitions cleaned up in the background.
     std::uint64_t settled = 0;

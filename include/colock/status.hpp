@@ -32,6 +32,8 @@ enum class lost_reason : unsigned char
     broken,
     /// The locker shut down.
     shutting_down,
+    /// The process forked, and this is the child: the parent goes on holding it.
+    forked,
 };
 
 /// A word for each reason: "released", "expired", ...

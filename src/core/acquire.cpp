@@ -44,6 +44,7 @@ void core::stops_acquiring() noexcept
 asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wanted)
 {
     self->throw_refused(*wanted);
+    self->throw_if_inherited(*wanted);
     self->prepare_token(*wanted);
     const auto now = lease_clock::now();
     wanted->started = now;
@@ -113,6 +114,7 @@ core::step core::grant_at_once(const record_ptr& wanted, time_point now)
 core::step core::next_step(
     const record_ptr& wanted, retry_schedule& schedule, std::optional<time_point> now, std::uint32_t& seen)
 {
+    throw_if_inherited(*wanted);
     if (wanted->where() != phase::acquiring)
         return step::granted;
     if (closed_to_new_.load(std::memory_order_relaxed))
@@ -215,6 +217,12 @@ void core::give_up(const record& wanted, const retry_schedule& schedule, const l
 void core::throw_shutting_down(const record& wanted) const
 {
     throw create_error(errc::shutting_down, context_of(wanted));
+}
+
+void core::throw_if_inherited(const record& wanted) const
+{
+    if (wanted.inherited())
+        throw create_error(errc::forked, context_of(wanted));
 }
 
 void core::throw_refused(const record& wanted) const
@@ -403,7 +411,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
     {
         const std::lock_guard guard(mutex_);
         subject.under_way = operation::none;
-        if (subject.where() == phase::ended)
+        if (subject.where() == phase::ended || subject.inherited())
             return;
         ++stats_.attempts;
         // Written under the mutex alone.
@@ -446,6 +454,7 @@ bool core::arrives_in_time(const record& wanted, time_point now) const noexcept
 asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> self, record_ptr wanted)
 {
     self->throw_refused(*wanted);
+    self->throw_if_inherited(*wanted);
     self->prepare_token(*wanted);
     const auto now = lease_clock::now();
     wanted->started = now;
@@ -475,6 +484,7 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
     create_outcome outcome;
     for (;;) {
         std::uint32_t seen = 0;
+        self->throw_if_inherited(*wanted);
         if (wanted->where() != phase::acquiring) {
             leaving.dismiss();
             co_return record::make_lock(std::move(wanted), std::move(self));

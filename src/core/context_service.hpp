@@ -24,7 +24,8 @@ public:
     /// Called once, from the context's shutdown; its threads have ended. Handlers that are dropped here may destroy
     /// coroutines, and with them locks and lockers.
     virtual void context_shutdown() noexcept = 0;
-    /// Called in the child after the context was told of a fork.
+    /// Called in the child after the context was told of a fork; nothing of the context runs meanwhile, and what it
+    /// had yet to run is still to come. No timer may be armed: the context may still share its own with the parent.
     virtual void context_forked() noexcept {}
 };
 

@@ -150,6 +150,7 @@ public:
     void on_lease_moved(const record_ptr& held);
 
     void context_shutdown() noexcept override;
+    void context_forked() noexcept override;
 
     /// Suspends until `source` changes; not at all if it has since `seen`. The caller's frame keeps source, place and
     /// core.
@@ -206,6 +207,8 @@ private:
     /// To those who are queued before it; nothing if there are none. Not under the mutex.
     [[nodiscard]] std::optional<last_answer> answer_ahead(const record& wanted);
     [[noreturn]] void throw_shutting_down(const record& wanted) const;
+    /// What is asked for again after a fork would be granted to the parent as well.
+    void throw_if_inherited(const record& wanted) const;
     [[nodiscard]] std::unique_ptr<const failure> check(std::string_view key, const acquire_options& options,
         std::chrono::milliseconds ttl, const std::optional<std::chrono::milliseconds>& max_hold) const;
     void throw_refused(const record& wanted) const;
@@ -297,6 +300,9 @@ private:
     void end(record& ending, bool proven, work& todo);
     /// Not under the mutex: the last owner of `ending` leaves, and the core must outlive the clean-up.
     void keep_until_ended(record& ending);
+
+    // fork.cpp; the mutex is held.
+    void leave_to_parent(record& inherited, work& todo) noexcept;
 
     // timers.cpp; the mutex is held, except in on_timer.
     void schedule(waitable& source, time_point due);

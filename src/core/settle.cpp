@@ -166,7 +166,7 @@ void core::depart(const record_ptr& wanted) noexcept
                 if (std::exchange(subject.waiting_on_adapter, false))
                     todo.ask(work::action::cancel_wait, subject);
                 schedule(subject, time_point::max());
-                if (subject.under_way == operation::none && !subject.left_trace) {
+                if ((subject.under_way == operation::none && !subject.left_trace) || subject.inherited()) {
                     subject.move_to(phase::ended);
                 } else {
                     subject.settles = true;

@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/detail/generation.hpp>
 #include <colock/token.hpp>
 
 #include <boost/system/system_error.hpp>
@@ -12,13 +13,12 @@
 
 namespace colock {
 
+std::atomic<unsigned> detail::generation{1};
+
 namespace {
 
-/// Counts forks, so that a child never hands out random bytes that its parent has buffered.
-std::atomic<unsigned> fork_generation{1};
-
 const bool fork_is_watched = [] {
-    ::pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
+    ::pthread_atfork(nullptr, nullptr, [] { detail::generation.fetch_add(1, std::memory_order_relaxed); });
     return true;
 }();
 
@@ -27,7 +27,8 @@ class random_block
 public:
     token::bytes_type take()
     {
-        const unsigned generation = fork_generation.load(std::memory_order_relaxed);
+        // A child must not hand out what its parent has buffered.
+        const unsigned generation = detail::generation.load(std::memory_order_relaxed);
         if (generation_ != generation || used_ == sizeof(bytes_))
             refill(generation);
         token::bytes_type result;

@@ -103,6 +103,8 @@ public:
     void clear() noexcept;
     /// Drops the completions of waits, which must not outlive their context; the locks stay.
     void context_shutdown() noexcept override;
+    /// The locks are the parent's: here nobody holds or waits for any.
+    void context_forked() noexcept override;
 
 private:
     using time_point = lease_clock::time_point;

@@ -817,6 +817,10 @@ public:
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
         using step = create_operation::step;
+        if (claim->inherited()) {
+            done(create_outcome::failed(make_failure(errc::forked)));
+            return;
+        }
         // A token that cannot be made is the caller's to hear of; the request is written where nobody could be told.
         static_cast<void>(claim->token());
         auto first = step::short_way;
@@ -834,12 +838,20 @@ public:
 
     void start_release(claim_ptr claim, completion<release_outcome> done) override
     {
+        if (claim->inherited()) {
+            done({release_status::not_held, nullptr});
+            return;
+        }
         client_->submit(std::make_unique<give_back_operation>(
             *client_, std::move(claim), std::move(done), give_back_operation::promise::released));
     }
 
     void start_abandon(claim_ptr claim, completion<release_outcome> done) override
     {
+        if (claim->inherited()) {
+            done({release_status::not_held, nullptr});
+            return;
+        }
         if (auto* const state = find_state(*claim)) {
             state->source.reset();
             if (!state->granted && !state->intent && state->unanswered.empty()) {
@@ -853,16 +865,28 @@ public:
 
     void start_extend(claim_ptr claim, milliseconds ttl, completion<extend_outcome> done) override
     {
+        if (claim->inherited()) {
+            done({extend_status::not_held, nullptr});
+            return;
+        }
         client_->submit(std::make_unique<extend_operation>(*client_, std::move(claim), ttl, std::move(done)));
     }
 
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override
     {
+        if (claim->inherited()) {
+            done({false, nullptr});
+            return;
+        }
         client_->submit(std::make_unique<valid_operation>(*client_, std::move(claim), std::move(done)));
     }
 
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
     {
+        if (claim->inherited()) {
+            done(woken{});
+            return;
+        }
         auto& state = state_of(*claim);
         if (!state.source)
             state.source.emplace(client_->watch(lock_key(config(), claim->key())));
@@ -879,7 +903,8 @@ public:
     {
         const auto* const state = find_state(*next);
         const bool simple = held->mode() == lock_mode::exclusive && next->mode() == lock_mode::exclusive &&
-                            held->key() == next->key() && !held->tainted() && !(state && state->intent);
+                            held->key() == next->key() && !held->tainted() && !held->inherited() &&
+                            !next->inherited() && !(state && state->intent);
         if (config().plain() || !simple) {
             adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
             return;

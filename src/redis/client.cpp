@@ -183,14 +183,15 @@ void client::send(batch_ptr next)
 void client::answered(batch_ptr sent, std::uint64_t number, const error_code& code)
 {
     auto& run = *runtime_;
+    if (number <= run.inherited) {
+        fail(std::move(sent), make_failure(errc::forked));
+        return;
+    }
     std::erase(run.in_flight, sent.get());
     run.operations_in_flight -= sent->size();
     if (sent->refused_as_replica())
         run.draining = true;
-    if (code && run.disowned) {
-        sent->finish(make_failure(errc::outcome_unknown, "the connection belongs to the parent process", code));
-        recycle(std::move(sent));
-    } else if (code) {
+    if (code) {
         // Before anyone is told: what is unanswered may arrive late until that connection is known to be dead.
         run.unproven_links.try_emplace(number, runtime::unproven{run.client_id, run.run_id});
         if (run.unproven_links.size() > most_unproven)
@@ -273,13 +274,17 @@ void client::fail_queue(const failure_ptr& why)
         failed.swap(queue_);
         queued_ = 0;
     }
-    for (auto& each : failed) {
-        for (auto& owner : each->take_all()) {
-            auto& ended = *owner;
-            ended.end(std::move(owner), delivery::unsent, why);
-        }
-        recycle(std::move(each));
+    for (auto& each : failed)
+        fail(std::move(each), why);
+}
+
+void client::fail(batch_ptr failed, const failure_ptr& why)
+{
+    for (auto& owner : failed->take_all()) {
+        auto& ended = *owner;
+        ended.end(std::move(owner), delivery::unsent, why);
     }
+    recycle(std::move(failed));
 }
 
 // Time: deadlines, polls, unused channels, idle connections. One timer, and coarse.
@@ -489,20 +494,42 @@ void client::context_shutdown() noexcept
 
 void client::context_forked() noexcept
 {
-    try {
-        on_strand([](client& self) {
-            // The parent goes on with these connections: the child leaves them without a word, and kills nothing.
-            auto& run = *self.runtime_;
-            run.disowned = true;
-            run.unproven_links.clear();
-            if (run.commands)
-                run.commands->close();
-            if (run.messages)
-                run.messages->close();
-        });
-    } catch (...) {
-        // Without memory the child has larger troubles.
+    if (!runtime_)
+        return;
+    // At once, and not on the strand: what is queued there would come first, and write to connections that the parent
+    // goes on using. The child leaves them without a word, and kills nothing.
+    auto& run = *runtime_;
+    run.inherited = run.numbers;
+    for (auto* const each : {&run.commands, &run.messages}) {
+        if (!*each)
+            continue;
+        (*each)->disown();
+        asio::post(run.strand, [old = std::exchange(*each, nullptr)] {});
     }
+    run.now = runtime::phase::idle;
+    run.draining = false;
+    run.was_ready = false;
+    run.announced_loss = false;
+    run.messages_ready = false;
+    run.unproven_links.clear();
+    run.in_flight.clear();
+    run.operations_in_flight = 0;
+
+    std::deque<batch_ptr> untold = std::exchange(run.answers, {});
+    {
+        const std::lock_guard guard(mutex_);
+        std::ranges::move(std::exchange(queue_, {}), std::back_inserter(untold));
+        queued_ = 0;
+    }
+    // What is told to others is told from the strand, as ever.
+    on_strand([untold = std::move(untold), ended = channels_.drop_all()](client& self) mutable {
+        for (auto& each : untold)
+            self.fail(std::move(each), make_failure(errc::forked));
+        for (auto& each : ended)
+            each(woken{});
+        self.arm_tick();
+        self.finish_close();
+    });
 }
 
 } // namespace colock::redis::detail

@@ -118,6 +118,7 @@ private:
     void tell();
     void tell_after(unsigned turns);
     void fail_queue(const failure_ptr& why);
+    void fail(batch_ptr failed, const failure_ptr& why);
     void end_unsent(std::vector<operation_ptr> given_up);
 
     void connect();

@@ -72,7 +72,6 @@ void client::connect()
     auto& run = *runtime_;
     run.now = runtime::phase::connecting;
     run.draining = false;
-    run.disowned = false;
     run.given_up = false;
     if (config_.where.tls && !run.tls) {
         try {

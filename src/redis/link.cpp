@@ -209,6 +209,18 @@ void link::close() noexcept
     connection_.cancel(boost::redis::operation::all);
 }
 
+void link::disown() noexcept
+{
+    close();
+    // The driver closes its socket in a handler of its own; what is ready before that must not be read here.
+    error_code ignored;
+#pragma GCC diagnostic push
+// The driver gives no other access to the socket.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    connection_.next_layer().next_layer().close(ignored);
+#pragma GCC diagnostic pop
+}
+
 void link::send_at_once() noexcept
 {
     if (!config_.unix_socket.empty())

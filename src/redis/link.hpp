@@ -62,6 +62,8 @@ public:
     [[nodiscard]] std::vector<std::string>& messages() noexcept { return sink_.messages; }
     /// Ends run, receive, and all requests.
     void close() noexcept;
+    /// The same in the child of a fork, where the connection is the parent's: nothing more is read from it, or written.
+    void disown() noexcept;
     /// Counts everything that is read: signs of life.
     [[nodiscard]] std::uint64_t& heard() noexcept { return sink_.heard; }
     /// Once connected: small requests must not wait for each other's acknowledgement.

@@ -110,10 +110,10 @@ struct client::runtime
     bool telling = false;
     /// No more is sent; the connection is closed once nothing is in flight.
     bool draining = false;
-    /// After a fork: the connection is the parent's, and must not be killed for what is unanswered on it.
-    bool disowned = false;
     /// Closed by us, whatever is unanswered: nobody is told of a loss.
     bool given_up = false;
+    /// Connections up to this number are those of the process that this one was forked from.
+    std::uint64_t inherited = 0;
     bool was_ready = false;
     bool announced_loss = false;
     bool reconnects_at_once = false;

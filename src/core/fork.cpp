@@ -1,0 +1,49 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/work.hpp"
+
+namespace colock::detail {
+
+/// The child of a fork has a copy of everything that its parent holds and asks for, tokens included. It keeps none of
+/// it: what is held is lost, what is being given back is the parent's to give back, and an acquire that is resumed
+/// finds that its claim is inherited. What is still under way here ends without effect.
+void core::context_forked() noexcept
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        while (!held_.empty()) {
+            record& held = held_.front();
+            held_.erase(held_.iterator_to(held));
+            held.end_reason = lost_reason::forked;
+            ++stats_.losses[static_cast<std::size_t>(lost_reason::forked)];
+            if (options_.observer)
+                todo.tell({.what = work::note::lost, .subject = &held, .reason = lost_reason::forked});
+            if (key_queue* queue = find_queue(held); queue && queue->holder == &held)
+                queue->holder = nullptr;
+            leave_to_parent(held, todo);
+        }
+        while (!ending_.empty()) {
+            record& ending = ending_.front();
+            ending_.erase(ending_.iterator_to(ending));
+            todo.ended.emplace_back(&ending, false);
+            --stats_.settling;
+            leave_to_parent(ending, todo);
+        }
+        todo.keep = std::move(self_);
+        drained_.notify(todo.wakes);
+        // Each looks anew at what has become of what it waits for.
+        while (!parked_.empty())
+            todo.wakes.add(parked_.front());
+    }
+    todo.run(*this);
+}
+
+void core::leave_to_parent(record& inherited, work& todo) noexcept
+{
+    inherited.renew_at = time_point::max();
+    schedule(inherited, time_point::max());
+    inherited.move_to(phase::ended);
+    inherited.notify(todo.wakes);
+}
+
+} // namespace colock::detail
