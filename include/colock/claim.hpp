@@ -66,8 +66,8 @@ struct claim_request
     std::shared_ptr<const owner_data> owner = std::make_shared<const owner_data>();
 };
 
-/// One acquisition, from its first create to its last release: shared by the core, which derives from it, and the
-/// adapter, which may keep a pointer to it for as long as it likes.
+/// One acquisition, or one part of it, from its first create to its last release: shared by the core, which derives
+/// from it, and the adapter, which may keep a pointer to it for as long as it likes.
 ///
 /// Thread safety: `slot` and the calls to the core belong to the adapter's executor; all else may be used from any
 /// thread.
@@ -86,7 +86,7 @@ public:
     [[nodiscard]] const std::string& key() const noexcept { return key_; }
     /// std::hash of the key, computed once.
     [[nodiscard]] std::size_t key_hash() const noexcept { return hash_; }
-    /// The same in every attempt of this acquisition. Made when it is first asked for: a backend that knows its claims
+    /// The same in every attempt of this claim. Made when it is first asked for: a backend that knows its claims
     /// by address needs none.
     /// \throws boost::system::system_error if the operating system has no randomness to give.
     [[nodiscard]] const colock::token& token() const
@@ -129,6 +129,28 @@ public:
     /// attempt is granted. Set by the core; cleared only by an adapter that has proof that no request is under way.
     [[nodiscard]] bool tainted() const noexcept { return tainted_.load(std::memory_order_relaxed); }
     void clear_taint() noexcept { tainted_.store(false, std::memory_order_relaxed); }
+
+    /// The smallest ttl that a request without an answer would set, should it arrive late; `milliseconds::max()`: there
+    /// is none. It would cut what was extended since, so the core counts on no more than this. Requests are added by
+    /// the core and, where it tells of success without every part's answer, by an adapter; they are cleared only by an
+    /// adapter that has proof that none is under way.
+    [[nodiscard]] std::chrono::milliseconds late_ttl() const noexcept
+    {
+        return std::chrono::milliseconds(late_ttl_.load(std::memory_order_relaxed));
+    }
+    void may_arrive_late(std::chrono::milliseconds ttl) noexcept
+    {
+        auto known = late_ttl_.load(std::memory_order_relaxed);
+        while (ttl.count() < known && !late_ttl_.compare_exchange_weak(known, ttl.count(), std::memory_order_relaxed))
+            continue;
+    }
+    void clear_late() noexcept { late_ttl_.store(never_late, std::memory_order_relaxed); }
+
+    /// A release of it has an unknown outcome: if it arrived late, it would take away a grant that this claim was given
+    /// since. The core goes on with another claim, and settles this one. Set by the core, or by an adapter whose create
+    /// gives back what it cannot keep.
+    [[nodiscard]] bool spent() const noexcept { return spent_.load(std::memory_order_relaxed); }
+    void spend() noexcept { spent_.store(true, std::memory_order_relaxed); }
 
     [[nodiscard]] colock::lease& lease() noexcept { return lease_; }
     [[nodiscard]] const colock::lease& lease() const noexcept { return lease_; }
@@ -205,12 +227,15 @@ private:
     const std::size_t max_holders_;
     std::atomic<std::chrono::milliseconds::rep> ttl_;
     std::atomic<lease_clock::rep> sent_{0};
+    static constexpr auto never_late = std::chrono::milliseconds::max().count();
+    std::atomic<std::chrono::milliseconds::rep> late_ttl_{never_late};
     colock::lease lease_;
     const unsigned generation_ = detail::generation.load(std::memory_order_relaxed);
     const lock_mode mode_;
     const bool queues_;
     std::atomic<bool> cancelled_{false};
     std::atomic<bool> tainted_{false};
+    std::atomic<bool> spent_{false};
 };
 
 using claim_ptr = boost::intrusive_ptr<claim>;

@@ -68,7 +68,9 @@ public:
     [[nodiscard]] asio::awaitable<bool> is_locked() const;
 
     /// Sets the remaining time to `ttl`, counted from now; may shorten. The local deadline is lowered before the
-    /// request is sent and raised when it is answered. Waits for a renewal that is under way.
+    /// request is sent and raised when it is answered. Waits for a renewal that is under way. Where an earlier, shorter
+    /// one was not answered and may still arrive at the backend (see its page), the deadline stays that near, and an
+    /// automatic renewal keeps step with it.
     /// \throws validation_error `invalid_ttl`: out of range, 0, or the lock has no ttl.
     /// \throws extend_error `not_held`: released, expired or taken; `unavailable`, `outcome_unknown`: not answered in
     /// time, the lock is held until the lower of both deadlines.

@@ -112,13 +112,15 @@ core::step core::grant_at_once(const record_ptr& wanted, time_point now)
 }
 
 core::step core::next_step(
-    const record_ptr& wanted, retry_schedule& schedule, std::optional<time_point> now, std::uint32_t& seen)
+    record_ptr& wanted, retry_schedule& schedule, std::optional<time_point> now, std::uint32_t& seen)
 {
     throw_if_inherited(*wanted);
     if (wanted->where() != phase::acquiring)
         return step::granted;
     if (closed_to_new_.load(std::memory_order_relaxed))
         throw_shutting_down(*wanted);
+    if (wanted->spent())
+        wanted = take_over_from(wanted);
     return wait_or_attempt(wanted, schedule, now ? *now : lease_clock::now(), seen);
 }
 
@@ -166,6 +168,25 @@ void core::take_back_late_grant(const record_ptr& wanted, time_point now)
     wanted->set_sent(now);
     wanted->gives_back_late_grant = true;
     backend_->start_release(wanted, completion<release_outcome>::bind<&record::on_given_back>(wanted));
+}
+
+core::record_ptr core::take_over_from(const record_ptr& spent)
+{
+    record_ptr fresh(new record(shared_from_this(), {.key = spent->key(),
+                                                        .mode = spent->mode(),
+                                                        .max_holders = spent->max_holders(),
+                                                        .ttl = spent->ttl(),
+                                                        .queues = spent->queues(),
+                                                        .owner = spent->shared_owner()}));
+    prepare_token(*fresh);
+    {
+        const std::lock_guard guard(mutex_);
+        fresh->go_on_for(*spent);
+        if (spent->queue)
+            change_places(*spent, *fresh);
+    }
+    depart(spent);
+    return fresh;
 }
 
 last_answer core::answer_to(const record& wanted, time_point now)
@@ -418,8 +439,12 @@ void core::on_created(record& subject, create_outcome&& outcome)
         subject.attempts_made.store(
             subject.attempts_made.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         const bool unknown = outcome.status == create_status::failed && outcome.error->code == errc::outcome_unknown;
-        if (unknown)
+        if (unknown) {
             subject.taint();
+            // A repeated create sets the ttl of what it finds to be ours already.
+            if (subject.ttl() > subject.ttl().zero())
+                subject.may_arrive_late(subject.ttl());
+        }
         if (outcome.status == create_status::busy)
             ++stats_.busy;
         if (unknown || outcome.status == create_status::granted ||

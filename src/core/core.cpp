@@ -234,6 +234,7 @@ asio::awaitable<void> core::pause(std::shared_ptr<core> self, const record& want
             self->schedule(self->pausing_, std::min(self->pausing_.due, until));
             seen = self->pausing_.version;
         }
+        self->throw_if_inherited(wanted);
         if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
             throw boost::system::system_error(asio::error::operation_aborted);
         co_await self->park(self->pausing_, place, seen);

@@ -195,9 +195,9 @@ private:
     void unpark(parked& place);
 
     // acquire.cpp
-    /// `now`, if it was read a moment ago.
+    /// `now`, if it was read a moment ago. `wanted` may be another one afterwards: see take_over_from.
     [[nodiscard]] step next_step(
-        const record_ptr& wanted, retry_schedule& schedule, std::optional<time_point> now, std::uint32_t& seen);
+        record_ptr& wanted, retry_schedule& schedule, std::optional<time_point> now, std::uint32_t& seen);
     void judge(const record_ptr& wanted, retry_schedule& schedule, create_outcome outcome);
     [[nodiscard]] step wait_or_attempt(
         const record_ptr& wanted, retry_schedule& schedule, time_point now, std::uint32_t& seen);
@@ -222,6 +222,8 @@ private:
     [[nodiscard]] step grant_at_once(const record_ptr& wanted, time_point now);
     [[nodiscard]] bool arrives_in_time(const record& wanted, time_point now) const noexcept;
     void take_back_late_grant(const record_ptr& wanted, time_point now);
+    /// Another record in the place of one that is spent, which is left to be settled.
+    [[nodiscard]] record_ptr take_over_from(const record_ptr& spent);
 
     // group.cpp
     struct candidate;
@@ -264,6 +266,7 @@ private:
     void reschedule_held(record& held);
     void start_renewal(record& held, time_point now, work& todo);
     [[nodiscard]] time_point capped_deadline(const record& held, std::chrono::milliseconds ttl) const noexcept;
+    [[nodiscard]] time_point next_renewal(const record& held) const noexcept;
     [[nodiscard]] std::chrono::milliseconds minimum_validity(std::chrono::milliseconds ttl) const noexcept;
     [[nodiscard]] lease_clock::duration stop_margin(const record& held) const noexcept;
 

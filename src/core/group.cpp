@@ -133,19 +133,18 @@ asio::awaitable<core::gathering::candidate_ptr> core::gathering::round(candidate
 /// True if it is granted. Else it waits for its turn.
 asio::awaitable<bool> core::gathering::attempt(candidate& one)
 {
-    record& wanted = *one.wanted;
-    if (!wanted.attempted) {
+    if (!one.wanted->attempted) {
         const auto now = lease_clock::now();
-        wanted.counted = now >= schedule_.next_at();
+        one.wanted->counted = now >= schedule_.next_at();
         if (const step at_once = core_->grant_at_once(one.wanted, now); at_once != step::again) {
             if (at_once == step::yield)
                 co_await asio::post(asio::deferred);
             co_return true;
         }
     }
-    wanted.has_leave = true;
+    one.wanted->has_leave = true;
     const step reached = co_await proceed(one, step::wait);
-    wanted.has_leave = false;
+    one.wanted->has_leave = false;
     co_return reached == step::granted;
 }
 

@@ -23,7 +23,12 @@ lease_clock::time_point local_deadline(lease_clock::time_point sent, millisecond
 
 core::time_point core::capped_deadline(const record& held, milliseconds ttl) const noexcept
 {
-    return std::min(local_deadline(held.sent(), ttl), held.hold_until);
+    return std::min(local_deadline(held.sent(), std::min(ttl, held.late_ttl())), held.hold_until);
+}
+
+core::time_point core::next_renewal(const record& held) const noexcept
+{
+    return saturating_add(held.sent(), std::min(held.ttl(), held.late_ttl()) / 3);
 }
 
 milliseconds core::minimum_validity(milliseconds ttl) const noexcept
@@ -59,7 +64,7 @@ void core::hold(record& wanted, std::uint64_t fence)
         stats_.waited_longest = std::max(stats_.waited_longest, std::chrono::nanoseconds(waited));
     }
     if (wanted.renews && wanted.ttl() > milliseconds::zero())
-        wanted.renew_at = saturating_add(sent, wanted.ttl() / 3);
+        wanted.renew_at = next_renewal(wanted);
     if (wanted.renews || options_.observer || wanted.due != time_point::max())
         reschedule_held(wanted);
 }
@@ -120,6 +125,8 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
         subject.under_way = operation::none;
         subject.answer_by = time_point::max();
         const auto result = std::move(subject.extend_result);
+        if (outcome.status == extend_status::failed && outcome.error->code == errc::outcome_unknown)
+            subject.may_arrive_late(subject.extend_ttl);
         if (subject.where() == phase::ended)
             return;
         if (subject.where() == phase::ending) {
@@ -131,7 +138,7 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
             else
                 ++stats_.renewals;
             if (subject.renews)
-                subject.renew_at = saturating_add(subject.sent(), subject.ttl() / 3);
+                subject.renew_at = next_renewal(subject);
             if (!result && options_.observer) {
                 todo.tell({.what = work::note::renewed,
                     .subject = held,
@@ -145,8 +152,9 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
             // One error is no loss: it is tried again until the lease ends.
             if (!result)
                 ++stats_.renewal_errors;
+            const auto shortest = std::min(subject.ttl(), subject.late_ttl());
             subject.renew_at =
-                saturating_add(lease_clock::now(), std::clamp<lease_clock::duration>(subject.ttl() / 10, 10ms, 1s));
+                saturating_add(lease_clock::now(), std::clamp<lease_clock::duration>(shortest / 10, 10ms, 1s));
             if (options_.observer)
                 todo.tell({.what = work::note::at_risk, .subject = held, .why = outcome.error->code});
         }

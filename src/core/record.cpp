@@ -5,6 +5,7 @@
 #include "core/spare_blocks.hpp"
 
 #include <cstddef>
+#include <utility>
 
 namespace colock::detail {
 
@@ -17,6 +18,25 @@ constinit thread_local spare_blocks spares;
 record::record(const std::shared_ptr<core>& owner, claim_request request)
     : claim(std::move(request)), owner_core(owner.get()), weak_core(owner), answered_at_once(owner->can().immediate)
 {
+}
+
+void record::go_on_for(record& spent) noexcept
+{
+    own_policy = std::move(spent.own_policy);
+    outcome = std::move(spent.outcome);
+    outcome_ready = std::exchange(spent.outcome_ready, false);
+    holder_expires = spent.holder_expires;
+    started = spent.started;
+    attempts_made.store(spent.attempts_made.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    max_hold = spent.max_hold;
+    renews = spent.renews;
+    attempted = spent.attempted;
+    counted = spent.counted;
+    fresh_turn = spent.fresh_turn;
+    event = spent.event;
+    asks_leave = spent.asks_leave;
+    has_leave = spent.has_leave;
+    waited = std::exchange(spent.waited, false);
 }
 
 void* record::operator new(std::size_t size)

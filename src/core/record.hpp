@@ -71,6 +71,9 @@ public:
         return lock(std::move(granted), std::move(owner));
     }
 
+    /// Takes over the acquire of one that asks for the same, as far as it has come, but for its place in the queue.
+    void go_on_for(record& spent) noexcept;
+
     // What the adapter tells.
     void at_risk() noexcept override;
     void lost(lost_reason reason) noexcept override;

@@ -70,7 +70,9 @@ void core::on_given_back(record& subject, release_outcome&& outcome)
         }
         const bool late_grant = std::exchange(subject.gives_back_late_grant, false);
         if (subject.where() == phase::acquiring) {
-            // Its acquire goes on.
+            // Its acquire goes on, with another token if this release may still arrive.
+            if (outcome.status == release_status::failed && outcome.error->code == errc::outcome_unknown)
+                subject.spend();
             subject.notify(todo.wakes);
         } else if (subject.where() == phase::ending && late_grant) {
             // That was a plain release, and its acquire was given up meanwhile: there may be more to take back.

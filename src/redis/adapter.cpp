@@ -31,6 +31,8 @@ struct claim_state
 {
     /// Connections on which a create of this claim was sent, and not answered.
     std::vector<std::uint64_t> unanswered{};
+    /// The same of extensions: they create nothing, but set the time that is left.
+    std::vector<std::uint64_t> unanswered_extends{};
     /// Of the last create that was answered.
     bool granted = false;
     /// A writer's intent of ours may exist.
@@ -86,22 +88,19 @@ const std::string& value_of(const settings& config, const claim& of)
     return text;
 }
 
-/// An answer came on `link`: whether every earlier create of the claim has been carried out, or never will be.
-/// Requests of one connection are carried out in order; what another has left is told by the client.
-bool nothing_under_way(const client& owner, const claim_state& state, std::uint64_t link)
-{
-    return std::ranges::all_of(
-        state.unanswered, [&](std::uint64_t each) { return each == link || owner.settled(each); });
-}
-
-/// Lets go of a taint that an answer has disproved.
+/// An answer came on `link`: lets go of every doubt that it has disproved. Requests of one connection are carried out
+/// in order; what another has left is told by the client.
 void note_answer(const client& owner, claim& of, std::uint64_t link)
 {
     auto* const state = find_state(of);
-    if (!state || state->unanswered.empty() || !nothing_under_way(owner, *state, link))
+    if (!state || (state->unanswered.empty() && state->unanswered_extends.empty()))
         return;
-    state->unanswered.clear();
-    of.clear_taint();
+    const auto is_past = [&](std::uint64_t each) { return each == link || owner.settled(each); };
+    std::erase_if(state->unanswered_extends, is_past);
+    if (std::erase_if(state->unanswered, is_past) > 0 && state->unanswered.empty())
+        of.clear_taint();
+    if (state->unanswered.empty() && state->unanswered_extends.empty())
+        of.clear_late();
 }
 
 lease_clock::duration remaining_of(const reply& milliseconds_left)
@@ -249,6 +248,8 @@ public:
                 // The answer that was lost may have told of one.
                 const bool by_script = step_ == step::by_script || step_ == step::by_whole_script;
                 state.intent = state.intent || (by_script && claim_->queues());
+                if (step_ == step::undo || step_ == step::give_way)
+                    claim_->spend();
             }
             if (why->code != errc::outcome_unknown)
                 why = make_failure(errc::outcome_unknown, why->detail, why->cause);
@@ -481,12 +482,21 @@ private:
     }
     void answered(operation_ptr) override
     {
+        note_answer(owner_, *claim_, sent_on);
         if (replies[0].is(reply::kind::number))
             done_({replies[0].number == 1 ? extend_status::extended : extend_status::not_held, nullptr});
         else
             done_({extend_status::failed, refusal(replies[0])});
     }
-    void failed(delivery, failure_ptr why) override { done_({extend_status::failed, std::move(why)}); }
+    void failed(delivery how, failure_ptr why) override
+    {
+        if (how == delivery::unanswered) {
+            auto& state = state_of(*claim_);
+            state.granted = true;
+            state.unanswered_extends.push_back(sent_on);
+        }
+        done_({extend_status::failed, std::move(why)});
+    }
 
     const claim_ptr claim_;
     const milliseconds ttl_;

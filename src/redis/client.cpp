@@ -136,7 +136,7 @@ bool client::anchor_due(lease_clock::time_point now) noexcept
 
 bool client::settled(std::uint64_t number) const noexcept
 {
-    return !runtime_->unproven_links.contains(number);
+    return number > runtime_->forgotten && !runtime_->unproven_links.contains(number);
 }
 
 // Sending.
@@ -194,8 +194,10 @@ void client::answered(batch_ptr sent, std::uint64_t number, const error_code& co
     if (code) {
         // Before anyone is told: what is unanswered may arrive late until that connection is known to be dead.
         run.unproven_links.try_emplace(number, runtime::unproven{run.client_id, run.run_id});
-        if (run.unproven_links.size() > most_unproven)
+        if (run.unproven_links.size() > most_unproven) {
+            run.forgotten = run.unproven_links.begin()->first;
             run.unproven_links.erase(run.unproven_links.begin());
+        }
         sent->finish(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
         recycle(std::move(sent));
     } else {

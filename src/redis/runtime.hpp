@@ -124,6 +124,8 @@ struct client::runtime
     failure_ptr sentinel_problem;
     /// Connections that ended with requests unanswered, and were not killed on the server.
     std::map<std::uint64_t, unproven> unproven_links;
+    /// Nothing is known any more of connections up to this number.
+    std::uint64_t forgotten = 0;
     std::set<std::string> warned;
 
     std::shared_ptr<link> messages;

@@ -547,16 +547,26 @@ BOOST_AUTO_TEST_CASE(a_killed_subscriber_looks_again)
 BOOST_AUTO_TEST_CASE(a_lock_is_handed_over_in_one_step)
 {
     fixture f;
-    const auto held = driver::exclusive("k");
-    const auto next = driver::exclusive("k");
+    const auto held = driver::exclusive("k", 60s);
+    const auto next = driver::exclusive("k", 600s);
     const auto first = f.speak->grant(held);
     f.speak->refuse(next);
     const auto outcome = f.speak->hand_over(held, next);
+    // With the ttl that the next one asked for.
+    BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) > 60'000);
     BOOST_TEST((outcome.released.status == release_status::released));
     BOOST_TEST_REQUIRE((outcome.created.status == create_status::granted));
     BOOST_TEST(outcome.created.fence > first);
     f.speak->check_held(next);
     f.speak->check_not_held(held);
+
+    const auto for_ever = driver::exclusive("k", 0ms);
+    BOOST_TEST((f.speak->hand_over(next, for_ever).created.status == create_status::granted));
+    BOOST_TEST(f.raw({"PTTL", "{colock}:k"}) == "-1");
+    const auto shorter = driver::exclusive("k", 30s);
+    BOOST_TEST((f.speak->hand_over(for_ever, shorter).created.status == create_status::granted));
+    const auto left = std::stoll(f.raw({"PTTL", "{colock}:k"}));
+    BOOST_TEST((left > 0 && left <= 30'000));
 
     const auto third = driver::exclusive("k");
     const auto not_ours = f.speak->hand_over(held, third);

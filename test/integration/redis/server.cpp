@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "server.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -507,6 +508,21 @@ void relay::hold()
     const std::lock_guard guard(mutex_);
     for (const auto& each : connections_)
         each->held = true;
+}
+
+bool relay::keeps()
+{
+    const std::lock_guard guard(mutex_);
+    return std::ranges::any_of(connections_, [](const auto& each) { return each->held && !each->kept.empty(); });
+}
+
+void relay::hang_up()
+{
+    const std::lock_guard guard(mutex_);
+    for (const auto& each : connections_) {
+        if (each->held && each->client >= 0)
+            ::close(std::exchange(each->client, -1));
+    }
 }
 
 void relay::deliver()

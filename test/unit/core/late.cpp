@@ -1,0 +1,226 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <algorithm>
+#include <set>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// How long the lock is good for, by its own account.
+lease_clock::duration left(const lock& held)
+{
+    return held.expires_at() - lease_clock::now();
+}
+
+std::set<token::bytes_type> tokens_of(const scripted_adapter& script, operation what)
+{
+    std::set<token::bytes_type> seen;
+    for (const auto& each : script.calls()) {
+        if (each.what == what)
+            seen.insert(each.token.bytes());
+    }
+    return seen;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(late_requests)
+
+BOOST_AUTO_TEST_CASE(no_extension_outlasts_a_shorter_one_that_may_still_arrive)
+{
+    rig on(behind::elsewhere);
+    auto held = on.acquire("k", {.ttl = 30s});
+    on.script->next(operation::extend, step::hold_unknown());
+    COLOCK_THROWS(extend_error, errc::outcome_unknown, (on.run(held.extend(1500ms)), 0));
+    on.run(held.extend(60s));
+    BOOST_TEST(held.held());
+    BOOST_TEST((left(held) <= 1500ms));
+    BOOST_TEST((held.ttl() == 60s));
+    on.script->deliver();
+    on.advance(1500ms);
+    BOOST_TEST(on.stored().empty());
+    BOOST_TEST(!held.held());
+}
+
+BOOST_AUTO_TEST_CASE(the_smallest_of_several_that_may_arrive_counts)
+{
+    rig on(behind::elsewhere);
+    auto held = on.acquire("k", {.ttl = 30s});
+    for (const auto ttl : {20s, 5s, 10s}) {
+        on.script->next(operation::extend, step::hold_unknown());
+        COLOCK_THROWS(extend_error, errc::outcome_unknown, (on.run(held.extend(ttl)), 0));
+    }
+    on.run(held.extend(60s));
+    BOOST_TEST((left(held) <= 5s));
+    BOOST_TEST((left(held) > 4s));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_refused_or_not_sent_cannot_arrive)
+{
+    rig on(behind::elsewhere);
+    auto held = on.acquire("k", {.ttl = 30s});
+    for (const auto code : {errc::unavailable, errc::access_denied}) {
+        on.script->next(operation::extend, step::fail(code));
+        COLOCK_THROWS(extend_error, code, (on.run(held.extend(1500ms)), 0));
+    }
+    on.run(held.extend(60s));
+    BOOST_TEST((left(held) > 50s));
+}
+
+BOOST_AUTO_TEST_CASE(a_renewed_lock_outlives_a_shorter_extension_that_arrives_late)
+{
+    rig on(behind::elsewhere);
+    auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    on.script->next(operation::extend, step::hold_unknown());
+    COLOCK_THROWS(extend_error, errc::outcome_unknown, (on.run(held.extend(1500ms)), 0));
+    on.run(held.extend(30s));
+    on.script->forget_calls();
+    on.advance_by_steps(10s, 100ms);
+    // Every half second, and with 30 s each.
+    BOOST_TEST(on.script->count(operation::extend) >= 16U);
+    BOOST_TEST((on.script->calls().back().ttl == 30s));
+    on.script->deliver();
+    on.advance_by_steps(10s, 100ms);
+    BOOST_TEST(held.held());
+    BOOST_TEST(on.stored().size() == 1U);
+    on.run(held.release(on_failure::raise));
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_create_that_may_still_arrive_bounds_an_extension_too)
+{
+    rig on(behind::elsewhere, {.retry = retry_policy::fixed(100ms)});
+    on.script->next(operation::create, step::hold_unknown());
+    auto acquiring = on.start(on.locker->acquire("k", {.ttl = 10s}));
+    on.advance_by_steps(1s, 50ms);
+    auto held = acquiring.get(on.io());
+    on.run(held.extend(60s));
+    BOOST_TEST((left(held) <= 10s));
+    on.script->deliver();
+    BOOST_TEST((held.expires_at() <= lease_clock::now() + *on.stored().at(0).remaining));
+}
+
+BOOST_AUTO_TEST_CASE(a_longer_extension_without_an_answer_is_settled_for_as_long_as_it_may_stand)
+{
+    rig on(behind::elsewhere);
+    auto held = on.acquire("k", {.ttl = 10s});
+    on.script->next(operation::extend, step::lose_reply());
+    COLOCK_THROWS(extend_error, errc::outcome_unknown, (on.run(held.extend(60s)), 0));
+    // The server is not heard from again.
+    on.script->always(operation::release, step::lose_request());
+    on.script->always(operation::abandon, step::lose_request());
+    held = {};
+    on.advance_by_steps(50s, 500ms);
+    BOOST_TEST(on.stored().size() == 1U);
+    BOOST_TEST(on.locker->stats().settling == 1U);
+    BOOST_TEST(on.locker->stats().unproven == 0U);
+    on.wind_down();
+    BOOST_TEST(on.locker->stats().settling == 0U);
+    BOOST_TEST(on.locker->stats().unproven == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_claim_whose_release_may_still_arrive_is_not_granted_again)
+{
+    rig on(behind::elsewhere, {.retry = retry_policy::fixed(100ms)});
+    on.script->next(operation::create, step::pass().after([&] { virtual_clock::skip(9500ms); }));
+    on.script->next(operation::release, step::hold_unknown());
+    auto acquiring = on.start(on.locker->acquire("k", {.ttl = 10s}));
+    on.ready();
+    BOOST_TEST(on.script->count(operation::release) == 1U);
+    on.advance_by_steps(2s, 50ms);
+    auto held = acquiring.get(on.io());
+    const auto given_back = tokens_of(*on.script, operation::release);
+    BOOST_TEST(!given_back.contains(held.token().bytes()));
+    on.script->deliver();
+    BOOST_TEST(on.run(held.is_locked()));
+    on.run(held.release(on_failure::raise));
+    on.wind_down();
+    BOOST_TEST(on.locker->stats().settled == 1U);
+    BOOST_TEST(on.locker->stats().unproven == 0U);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(it_keeps_its_place_in_the_queue_for_the_claim_that_goes_on)
+{
+    rig on(behind::elsewhere, {.retry = retry_policy::fixed(100ms)});
+    on.script->next(operation::create, step::pass().after([&] { virtual_clock::skip(9500ms); }));
+    on.script->next(operation::release, step::hold_unknown());
+    auto first = on.start(on.locker->acquire("k", {.ttl = 10s}));
+    auto second = on.start(on.locker->acquire("k", {.ttl = 10s}));
+    on.advance_by_steps(2s, 50ms);
+    BOOST_TEST(first.done());
+    BOOST_TEST(!second.done());
+    on.script->deliver();
+    on.run(first.get(on.io()).release(on_failure::raise));
+    on.advance_by_steps(2s, 50ms);
+    on.run(second.get(on.io()).release(on_failure::raise));
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(an_adapter_may_spend_a_claim_that_it_has_given_back)
+{
+    struct gives_back final : awaitable_adapter
+    {
+        using awaitable_adapter::awaitable_adapter;
+        std::string_view name() const noexcept override { return "gives back"; }
+        colock::capabilities capabilities() const noexcept override { return {}; }
+        asio::awaitable<create_outcome> do_create(claim_ptr claim) override
+        {
+            tokens.push_back(claim->token());
+            if (tokens.size() == 1) {
+                claim->spend();
+                throw boost::system::system_error(make_error_code(errc::outcome_unknown));
+            }
+            co_return create_outcome::granted(1);
+        }
+        asio::awaitable<release_outcome> do_release(claim_ptr claim) override
+        {
+            released.push_back(claim->token());
+            co_return release_outcome{};
+        }
+        asio::awaitable<extend_outcome> do_extend(claim_ptr, std::chrono::milliseconds) override
+        {
+            co_return extend_outcome{};
+        }
+        asio::awaitable<valid_outcome> do_is_valid(claim_ptr) override { co_return valid_outcome{true}; }
+
+        std::vector<token> tokens;
+        std::vector<token> released;
+    };
+    virtual_clock clock;
+    asio::io_context io;
+    const auto backend = std::make_shared<gives_back>(io.get_executor());
+    locker on(backend, {.retry = retry_policy::fixed(100ms)});
+    auto acquiring = start(io, on.acquire("k"));
+    clock.advance_by_steps(io, 1s, 50ms);
+    auto held = acquiring.get(io);
+    BOOST_TEST_REQUIRE(backend->tokens.size() == 2U);
+    BOOST_TEST((backend->tokens[1] == held.token()));
+    BOOST_TEST((backend->tokens[0] != held.token()));
+    BOOST_TEST_REQUIRE(backend->released.size() == 1U);
+    BOOST_TEST((backend->released[0] == backend->tokens[0]));
+    BOOST_TEST(on.stats().attempts == 2U);
+    run_coro(io, held.release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(an_acquire_that_gives_up_after_it_has_changed_its_claim_leaves_nothing)
+{
+    rig on(behind::elsewhere, {.retry = retry_policy::fixed(100ms)});
+    on.script->next(operation::create, step::pass().after([&] { virtual_clock::skip(9500ms); }));
+    on.script->next(operation::release, step::hold_unknown());
+    on.script->always(operation::create, step::busy());
+    auto acquiring = on.start(on.locker->acquire("k", {.ttl = 10s, .retry = retry_policy::fixed(100ms).times(5)}));
+    on.advance_by_steps(5s, 50ms);
+    COLOCK_THROWS(retry_error, errc::retry_exhausted, acquiring.get(on.io()));
+    on.script->discard();
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
