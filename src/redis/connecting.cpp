@@ -231,8 +231,14 @@ void client::inspect_server(const reply& info)
     }
     if (field("aof_enabled") == "0")
         warn_once("the server keeps no append-only file: a restart loses locks and gives them to others");
-    if (const auto replicas = field("connected_slaves"); !replicas.empty() && replicas != "0")
+    if (const auto replicas = field("connected_slaves"); !replicas.empty() && replicas != "0") {
         warn_once("the server has replicas: a failover can lose a lock that was granted just before");
+        // Told only where both of its settings are above 0.
+        if (field("min_slaves_good_slaves").empty())
+            warn_once(
+                "min-replicas-to-write is not set: a master that is cut off goes on granting locks for as long as "
+                "it is, beside the one that was promoted in its place");
+    }
 }
 
 void client::settle_previous()

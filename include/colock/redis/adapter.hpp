@@ -83,8 +83,9 @@ struct options
 /// the adapter's own, and it reconnects by itself.
 ///
 /// Two holders are excluded while the server keeps its memory and its clock does not jump: eviction, a restart without
-/// an append-only file, and a failover to a replica that lags behind can each lose a lock. Dangers that can be seen at
-/// connect are told to the observer (`warning`).
+/// an append-only file that is synced at every write, and a failover to a replica that lags behind can each lose a
+/// lock; a master that is cut off grants beside its successor. Dangers that can be seen at connect are told to the
+/// observer (`warning`).
 ///
 /// Thread safety: all members may be called from any thread.
 /// \throws validation_error `invalid_options` for a URL or options that cannot be used; its message holds no
