@@ -122,6 +122,8 @@ private:
     void end_unsent(std::vector<operation_ptr> given_up);
 
     void connect();
+    /// If they have changed, or were not read yet. False if that cannot be done.
+    [[nodiscard]] bool read_tls_files();
     void ask_sentinel(std::size_t which);
     void connect_to(const endpoint& where);
     void greet();

@@ -73,19 +73,32 @@ void client::connect()
     run.now = runtime::phase::connecting;
     run.draining = false;
     run.given_up = false;
-    if (config_.where.tls && !run.tls) {
-        try {
-            run.tls = std::make_unique<tls_material>(config_.tls);
-        } catch (const error& refused) {
-            refuse(make_failure(errc::invalid_options, refused.detail(), refused.cause()));
-            return;
-        }
-    }
+    if (config_.where.tls && !read_tls_files())
+        return;
     run.server = {};
     if (config_.where.master.empty())
         connect_to(config_.where.socket_path.empty() ? config_.where.hosts.front() : endpoint{});
     else
         ask_sentinel(0);
+}
+
+bool client::read_tls_files()
+{
+    auto& run = *runtime_;
+    if (run.tls && !run.tls->is_outdated())
+        return true;
+    try {
+        run.tls = std::make_unique<tls_material>(config_.tls);
+    } catch (const error& refused) {
+        if (!run.tls) {
+            refuse(make_failure(errc::invalid_options, refused.detail(), refused.cause()));
+            return false;
+        }
+        // They may be in the middle of being replaced, and are looked at again by the next attempt.
+        warn_once(
+            "the TLS files have changed and cannot be used, so those from before still are (" + refused.detail() + ")");
+    }
+    return true;
 }
 
 void client::ask_sentinel(std::size_t which)

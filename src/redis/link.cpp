@@ -17,13 +17,6 @@ namespace colock::redis::detail {
 
 namespace {
 
-void check(const error_code& code, const char* what)
-{
-    if (code)
-        throw error(errc::invalid_options,
-            {.backend = "redis", .cause = code, .detail = std::string("tls: ") + what + " cannot be used"});
-}
-
 /// Answers the driver's question how to read a message.
 struct message_reader
 {
@@ -48,32 +41,6 @@ struct message_reader
 [[maybe_unused]] static message_reader boost_redis_adapt(link::message_sink& sink)
 {
     return {&sink};
-}
-
-tls_material::tls_material(const tls_options& files) : context_(asio::ssl::context::tls_client)
-{
-    error_code code;
-    context_.set_options(
-        asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1, code);
-    context_.set_verify_mode(asio::ssl::verify_peer, code);
-    check(code, "verification");
-    if (files.ca_file.empty())
-        context_.set_default_verify_paths(code);
-    else
-        context_.load_verify_file(files.ca_file, code);
-    check(code, "ca_file");
-    if (files.certificate_file.empty())
-        return;
-    context_.use_certificate_chain_file(files.certificate_file, code);
-    check(code, "certificate_file");
-    context_.use_private_key_file(files.key_file, asio::ssl::context::pem, code);
-    check(code, "key_file");
-}
-
-asio::ssl::context tls_material::share()
-{
-    SSL_CTX_up_ref(context_.native_handle());
-    return asio::ssl::context(context_.native_handle());
 }
 
 namespace {

@@ -4,12 +4,12 @@
 #include "redis/reply.hpp"
 #include "redis/settings.hpp"
 #include "redis/stream.hpp"
+#include "redis/tls.hpp"
 
 #include <colock/error.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/redis/connection.hpp>
 
@@ -20,20 +20,6 @@
 #include <vector>
 
 namespace colock::redis::detail {
-
-/// The trusted authorities and our certificate, loaded once and shared by all connections.
-class tls_material
-{
-public:
-    /// \throws colock::error `invalid_options` for a file that cannot be used.
-    explicit tls_material(const tls_options& files);
-
-    /// A context of its own over the same material.
-    [[nodiscard]] asio::ssl::context share();
-
-private:
-    asio::ssl::context context_;
-};
 
 /// One connection, used once: made, run until it ends, and destroyed, which closes its socket.
 ///

@@ -24,12 +24,13 @@ enum class layout : unsigned char
     plain,
 };
 
-/// Used with `rediss:` only. The server's certificate and host name are always verified.
+/// Used with `rediss:` only. The server's certificate and host name are always verified. Files that have been replaced
+/// are read again by the next connection that is made; if they cannot be used then, those from before go on being used.
 struct tls_options
 {
     /// A file of trusted certificate authorities (PEM). Default: the system's.
     std::string ca_file{};
-    /// A client certificate (PEM, chain allowed) and its key; both or neither.
+    /// A client certificate (PEM, chain allowed) and its key, which must not be encrypted; both or neither.
     std::string certificate_file{};
     std::string key_file{};
     /// The name that the server's certificate must carry. Default: the host of the URL, or of the master that Sentinel

@@ -1,0 +1,115 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/tls.hpp"
+
+#include <colock/error.hpp>
+
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include <sys/stat.h>
+
+namespace colock::redis::detail {
+
+namespace {
+
+[[noreturn]] void refuse_file(std::string why, const error_code& cause)
+{
+    throw error(errc::invalid_options, {.backend = "redis", .cause = cause, .detail = "tls: " + std::move(why)});
+}
+
+void check(const error_code& code, const char* what)
+{
+    if (code)
+        refuse_file(std::string(what) + " cannot be used", code);
+}
+
+/// Where OpenSSL looks for authorities if none are named.
+std::string system_authorities()
+{
+    const char* const named = std::getenv(X509_get_default_cert_file_env());
+    return named ? named : X509_get_default_cert_file();
+}
+
+std::vector<std::string> names_of(const tls_options& files)
+{
+    std::vector<std::string> names{files.ca_file.empty() ? system_authorities() : files.ca_file};
+    if (!files.certificate_file.empty())
+        names.insert(names.end(), {files.certificate_file, files.key_file});
+    return names;
+}
+
+void load_certificate(asio::ssl::context& to, const tls_options& files)
+{
+    error_code code;
+    to.use_certificate_chain_file(files.certificate_file, code);
+    check(code, "certificate_file");
+    // Without this OpenSSL would ask on the terminal, and block everything until somebody answers.
+    bool asked = false;
+    to.set_password_callback(
+        [&asked](std::size_t, asio::ssl::context::password_purpose) {
+            asked = true;
+            return std::string();
+        },
+        code);
+    check(code, "key_file");
+    to.use_private_key_file(files.key_file, asio::ssl::context::pem, code);
+    const error_code loaded = code;
+    // It refers to this call.
+    to.set_password_callback([](std::size_t, asio::ssl::context::password_purpose) { return std::string(); }, code);
+    if (asked)
+        refuse_file("key_file is encrypted, and nobody can be asked for its password; give one that is not", loaded);
+    check(loaded, "key_file");
+}
+
+} // namespace
+
+tls_material::stamp::stamp(std::string of) : name(std::move(of))
+{
+    struct ::stat seen{};
+    if (::stat(name.c_str(), &seen) != 0)
+        return;
+    node = seen.st_ino;
+    size = seen.st_size;
+    changed = seen.st_mtim.tv_sec * std::int64_t{1'000'000'000} + seen.st_mtim.tv_nsec;
+}
+
+tls_material::tls_material(const tls_options& files) : read_(stamps_of(files)), context_(asio::ssl::context::tls_client)
+{
+    error_code code;
+    context_.set_options(
+        asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1, code);
+    context_.set_verify_mode(asio::ssl::verify_peer, code);
+    check(code, "verification");
+    if (files.ca_file.empty())
+        context_.set_default_verify_paths(code);
+    else
+        context_.load_verify_file(files.ca_file, code);
+    check(code, "ca_file");
+    if (!files.certificate_file.empty())
+        load_certificate(context_, files);
+}
+
+std::vector<tls_material::stamp> tls_material::stamps_of(const tls_options& files)
+{
+    std::vector<stamp> stamps;
+    for (auto& name : names_of(files))
+        stamps.emplace_back(std::move(name));
+    return stamps;
+}
+
+asio::ssl::context tls_material::share()
+{
+    SSL_CTX_up_ref(context_.native_handle());
+    return asio::ssl::context(context_.native_handle());
+}
+
+bool tls_material::is_outdated() const
+{
+    return std::ranges::any_of(read_, [](const stamp& each) { return stamp(each.name) != each; });
+}
+
+} // namespace colock::redis::detail

@@ -1,0 +1,50 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/redis/adapter.hpp>
+
+#include <boost/asio/ssl/context.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace colock::redis::detail {
+
+/// The trusted authorities and our certificate, read once and shared by all connections until a file changes.
+///
+/// Thread safety: none.
+class tls_material
+{
+public:
+    /// \throws colock::error `invalid_options` for a file that cannot be used.
+    explicit tls_material(const tls_options& files);
+
+    /// A context of its own over the same material.
+    [[nodiscard]] asio::ssl::context share();
+    /// Some file is not the one that was read: certificates are replaced in place, and authorities with them.
+    [[nodiscard]] bool is_outdated() const;
+
+private:
+    /// What tells a file from the one that was there before; all zero: it cannot be read.
+    struct stamp
+    {
+        explicit stamp(std::string name);
+        friend bool operator==(const stamp&, const stamp&) = default;
+
+        std::string name;
+        ::ino_t node = 0;
+        std::int64_t size = 0;
+        std::int64_t changed = 0;
+    };
+
+    [[nodiscard]] static std::vector<stamp> stamps_of(const tls_options& files);
+
+    /// Taken before the files are read: what changes in between is noticed then.
+    const std::vector<stamp> read_;
+    asio::ssl::context context_;
+};
+
+} // namespace colock::redis::detail

@@ -1,0 +1,166 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "support/print.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+
+namespace colock::testing {
+namespace {
+
+/// Certificates of an authority of our own, for 127.0.0.1 and for another name.
+struct certificates
+{
+    certificates() : folder(std::filesystem::temp_directory_path() / ("colock-tls-" + std::to_string(free_port())))
+    {
+        std::filesystem::create_directory(folder);
+        renew();
+    }
+    ~certificates() { std::filesystem::remove_all(folder); }
+
+    /// Another authority, and all certificates anew, in the same files.
+    void renew() const
+    {
+        const auto in = "cd " + folder.string() + " && ";
+        const auto make = [&](const std::string& name, const std::string& alternative) {
+            run(in + "openssl req -newkey rsa:2048 -nodes -keyout " + name + ".key -out " + name +
+                ".csr -subj /CN=x && " + "printf 'subjectAltName=" + alternative + "' > " + name +
+                ".ext && openssl x509 -req -in " + name +
+                ".csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile " + name + ".ext -out " + name +
+                ".pem");
+        };
+        run(in + "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ours");
+        run(in + "openssl req -x509 -newkey rsa:2048 -nodes -keyout no.key -out other.pem -days 2 -subj /CN=theirs");
+        make("right", "IP:127.0.0.1");
+        make("named", "DNS:redis.example");
+    }
+
+    static void run(const std::string& command)
+    {
+        if (std::system(("(" + command + ") >/dev/null 2>&1").c_str()) != 0)
+            throw std::runtime_error("openssl cannot make certificates");
+    }
+    [[nodiscard]] std::string file(const char* name) const { return folder / name; }
+
+    std::filesystem::path folder;
+};
+
+/// Said by whoever runs the tests on a server that was built so.
+boost::test_tools::assertion_result server_has_tls(boost::unit_test::test_unit_id)
+{
+    boost::test_tools::assertion_result has(!std::getenv("COLOCK_REDIS_WITHOUT_TLS"));
+    has.message() << "COLOCK_REDIS_WITHOUT_TLS is set";
+    return has;
+}
+
+struct tls_server
+{
+    tls_server(const certificates& from, const std::string& name)
+        : port(free_port()),
+          server({"--tls-port", std::to_string(port), "--tls-cert-file", from.file((name + ".pem").c_str()),
+              "--tls-key-file", from.file((name + ".key").c_str()), "--tls-ca-cert-file", from.file("ca.pem")})
+    {
+    }
+    [[nodiscard]] std::string url() const { return "rediss://127.0.0.1:" + std::to_string(port); }
+
+    std::uint16_t port;
+    redis_server server;
+};
+
+redis::tls_options ours_of(const certificates& from)
+{
+    return {
+        .ca_file = from.file("ca.pem"), .certificate_file = from.file("right.pem"), .key_file = from.file("right.key")};
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_tls)
+
+BOOST_AUTO_TEST_CASE(
+    only_a_trusted_server_with_the_right_name_is_spoken_to, *boost::unit_test::precondition(server_has_tls))
+{
+    const certificates known;
+    const auto ours = ours_of(known);
+    {
+        tls_server server(known, "right");
+        {
+            client_side some({.url = server.url(), .tls = ours});
+            const auto holder = driver::exclusive("k");
+            some.speak.grant(holder);
+            auto waiting = some.speak.start_acquire(driver::exclusive("k"));
+            run_until(some.io, [&] { return server.server({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
+            some.speak.give_back(holder);
+            waiting.get(some.io);
+        }
+        const auto fails = [&](redis::tls_options with, errc expected) {
+            client_side some({.url = server.url(), .tls = std::move(with)});
+            BOOST_TEST(code_of(some.speak.create(driver::exclusive("k"))) == expected);
+        };
+        auto other_authority = ours;
+        other_authority.ca_file = known.file("other.pem");
+        fails(other_authority, errc::misconfigured_backend);
+        auto other_name = ours;
+        other_name.server_name = "elsewhere.example";
+        fails(other_name, errc::misconfigured_backend);
+        auto no_file = ours;
+        no_file.ca_file = known.file("absent.pem");
+        fails(no_file, errc::invalid_options);
+    }
+    tls_server server(known, "named");
+    client_side by_address({.url = server.url(), .tls = ours});
+    BOOST_TEST(code_of(by_address.speak.create(driver::exclusive("k"))) == errc::misconfigured_backend);
+    auto by_name = ours;
+    by_name.server_name = "redis.example";
+    client_side some({.url = server.url(), .tls = by_name});
+    some.speak.grant(driver::exclusive("k"));
+}
+
+BOOST_AUTO_TEST_CASE(files_that_were_replaced_are_read_again, *boost::unit_test::precondition(server_has_tls))
+{
+    const certificates known;
+    tls_server server(known, "right");
+    client_side some({.url = server.url(), .tls = ours_of(known)});
+    const auto claim = driver::exclusive("k");
+    some.speak.grant(claim);
+    some.speak.give_back(claim);
+    known.renew();
+    server.server.kill();
+    run_until(some.io, [&] { return some.told->suspensions == 1; });
+    server.server.start();
+    some.speak.grant(driver::exclusive("k"));
+}
+
+BOOST_AUTO_TEST_CASE(
+    files_that_cannot_be_used_any_more_are_used_as_they_were, *boost::unit_test::precondition(server_has_tls))
+{
+    const certificates known;
+    tls_server server(known, "right");
+    client_side some({.url = server.url(), .tls = ours_of(known)});
+    const auto claim = driver::exclusive("k");
+    some.speak.grant(claim);
+    // In the middle of being replaced.
+    std::filesystem::resize_file(known.file("ca.pem"), 10);
+    server.server({"CLIENT", "KILL", "TYPE", "normal"});
+    run_until(some.io, [&] { return some.told->suspensions == 1; });
+    BOOST_TEST((some.speak.extend(claim, 60s).status == extend_status::extended));
+    BOOST_TEST(some.told->warned_of("TLS files"));
+}
+
+BOOST_AUTO_TEST_CASE(an_encrypted_key_is_refused_and_nobody_is_asked_for_its_password)
+{
+    const certificates known;
+    certificates::run("cd " + known.folder.string() +
+                      " && openssl rsa -aes128 -passout pass:secret -in right.key -out encrypted.key");
+    auto with = ours_of(known);
+    with.key_file = known.file("encrypted.key");
+    client_side some({.url = "rediss://127.0.0.1:" + std::to_string(free_port()), .tls = with});
+    const auto outcome = some.speak.create(driver::exclusive("k"));
+    BOOST_TEST(code_of(outcome) == errc::invalid_options);
+    BOOST_TEST(outcome.error->detail.find("encrypted") != std::string::npos, outcome.error->detail);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
