@@ -1,8 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "redis/race.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/append.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/basic_resolver.hpp>
@@ -10,12 +14,16 @@
 #include <boost/asio/post.hpp>
 #include <boost/system/error_code.hpp>
 
+#include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace colock {
 namespace asio = boost::asio;
@@ -45,11 +53,40 @@ public:
     return asio::ip::tcp::endpoint(address, port);
 }
 
+using addresses = asio::ip::tcp::resolver::results_type;
+using resolve_handler = asio::any_completion_handler<void(boost::system::error_code, addresses)>;
+
+/// The same addresses, from the one of that index on.
+[[nodiscard]] inline addresses beginning_with(std::size_t first, const addresses& found)
+{
+    if (first == 0)
+        return found;
+    std::vector<asio::ip::tcp::endpoint> turned;
+    for (const auto& each : found)
+        turned.push_back(each.endpoint());
+    std::ranges::rotate(turned, turned.begin() + static_cast<std::ptrdiff_t>(first));
+    return addresses::create(turned.begin(), turned.end(), found.begin()->host_name(), found.begin()->service_name());
+}
+
+/// Completes with `found`, the address first that wins.
+inline void run_for(race& between, const addresses& found, resolve_handler resolved)
+{
+    std::vector<asio::ip::tcp::endpoint> entrants;
+    for (const auto& each : found)
+        entrants.push_back(each.endpoint());
+    between.run(std::move(entrants), [found, resolved = std::move(resolved)](std::size_t winner) mutable {
+        if (auto slot = asio::get_associated_cancellation_slot(resolved); slot.is_connected())
+            slot.clear();
+        std::move(resolved)(boost::system::error_code(), beginning_with(winner, found));
+    });
+}
+
 } // namespace colock::redis::detail
 
 /// Asio's resolver starts a thread at the first question, even at one that has its answer in it. From then on, every
 /// mutex and every reference count of a program with one thread costs what they cost a program with many: a tenth of a
-/// lock's CPU time (docs/benchmarks.md). Here only a name needs that thread.
+/// lock's CPU time (docs/benchmarks.md). Here only a name needs that thread; and of several addresses that a name has,
+/// the first that answers comes first.
 template <>
 class boost::asio::ip::basic_resolver<boost::asio::ip::tcp, colock::redis::detail::socket_executor>
 {
@@ -64,6 +101,8 @@ public:
     {
         if (names_)
             names_->cancel();
+        if (const auto running = under_way_.lock())
+            running->stop();
     }
 
     template <class CompletionToken>
@@ -79,12 +118,37 @@ public:
                 }
                 if (!names_)
                     names_.emplace(executor_);
-                names_->async_resolve(name, port, std::move(handler));
+                resolve_name(name, port, std::move(handler));
             },
             token, std::string(host), std::string(service));
     }
 
 private:
+    using race = colock::redis::detail::race;
+
+    void resolve_name(const std::string& name, const std::string& port, colock::redis::detail::resolve_handler resolved)
+    {
+        const auto begun = std::make_shared<race>(executor_);
+        under_way_ = begun;
+        // Weakly: whoever cancels is kept by the handler, and that by the race.
+        if (auto slot = boost::asio::get_associated_cancellation_slot(resolved); slot.is_connected()) {
+            // The time limit for names: what is known by then is the answer.
+            slot.assign([weak = under_way_](boost::asio::cancellation_type) {
+                if (const auto running = weak.lock())
+                    running->stop();
+            });
+        }
+        names_->async_resolve(name, port,
+            [begun, resolved = std::move(resolved)](
+                const boost::system::error_code& failed, const results_type& found) mutable {
+                if (failed)
+                    std::move(resolved)(failed, found);
+                else
+                    colock::redis::detail::run_for(*begun, found, std::move(resolved));
+            });
+    }
+
     const executor_type executor_;
+    std::weak_ptr<race> under_way_;
     std::optional<boost::asio::ip::basic_resolver<boost::asio::ip::tcp, boost::asio::any_io_executor>> names_;
 };

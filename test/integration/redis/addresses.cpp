@@ -1,0 +1,128 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+
+#include "redis/race.hpp"
+#include "redis/resolver.hpp"
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace colock::testing {
+namespace {
+
+using asio::ip::tcp;
+using redis::detail::race;
+
+/// Takes connections, into its queue at least.
+struct listener
+{
+    explicit listener(asio::io_context& io, int backlog = 16) : socket(io, tcp::v4())
+    {
+        socket.bind({asio::ip::address_v4::loopback(), 0});
+        socket.listen(backlog);
+    }
+    [[nodiscard]] tcp::endpoint where() const { return socket.local_endpoint(); }
+
+    tcp::acceptor socket;
+};
+
+/// Swallows everything: its queue is full, and stays so.
+struct black_hole
+{
+    black_hole()
+    {
+        for (auto& each : fills) {
+            each.emplace(never_run);
+            each->async_connect(where(), [](const error_code&) {});
+        }
+    }
+    [[nodiscard]] tcp::endpoint where() const { return full.where(); }
+
+    asio::io_context never_run;
+    listener full{never_run, 0};
+    std::optional<tcp::socket> fills[8];
+};
+
+/// Takes none.
+tcp::endpoint nobody()
+{
+    return {asio::ip::address_v4::loopback(), free_port()};
+}
+
+std::size_t winner_of(
+    asio::io_context& io, const std::vector<tcp::endpoint>& entrants, const std::function<void(race&)>& meanwhile = {})
+{
+    const auto started = std::make_shared<race>(io.get_executor(), 10ms);
+    std::optional<std::size_t> winner;
+    started->run(entrants, [&](std::size_t which) { winner = which; });
+    if (meanwhile)
+        meanwhile(*started);
+    run_until(io, [&] { return winner.has_value(); });
+    return *winner;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_addresses)
+
+BOOST_AUTO_TEST_CASE(the_first_of_several_that_takes_connections_wins)
+{
+    asio::io_context io;
+    const listener first(io);
+    const listener second(io);
+    const black_hole hole;
+    BOOST_TEST(winner_of(io, {second.where(), first.where()}) < 2U);
+    BOOST_TEST(winner_of(io, {first.where(), hole.where()}) == 0U);
+    BOOST_TEST(winner_of(io, {hole.where(), first.where()}) == 1U);
+    BOOST_TEST(winner_of(io, {hole.where(), nobody(), hole.where(), first.where()}) == 3U);
+    BOOST_TEST(winner_of(io, {nobody(), nobody(), first.where()}) == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(without_a_winner_the_order_stays)
+{
+    asio::io_context io;
+    const black_hole hole;
+    BOOST_TEST(winner_of(io, {nobody(), nobody()}) == 0U);
+    BOOST_TEST(winner_of(io, {}) == 0U);
+    // One alone is the driver's to try.
+    BOOST_TEST(winner_of(io, {hole.where()}) == 0U);
+    BOOST_TEST(winner_of(io, {hole.where(), hole.where()}, [](race& under_way) { under_way.stop(); }) == 0U);
+    io.poll();
+    BOOST_TEST(io.stopped());
+}
+
+BOOST_AUTO_TEST_CASE(the_addresses_of_a_name_begin_with_the_winner)
+{
+    const std::vector<tcp::endpoint> three{{asio::ip::make_address("10.0.0.1"), 1},
+        {asio::ip::make_address("10.0.0.2"), 1}, {asio::ip::make_address("10.0.0.3"), 1}};
+    const auto found = tcp::resolver::results_type::create(three.begin(), three.end(), "redis.example", "1");
+    const auto turned = redis::detail::beginning_with(1, found);
+    BOOST_TEST_REQUIRE(turned.size() == 3U);
+    auto next = turned.begin();
+    for (const auto which : {1U, 2U, 0U}) {
+        BOOST_TEST((next->endpoint() == three[which]));
+        BOOST_TEST(next->host_name() == "redis.example");
+        ++next;
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_context_that_dies_in_the_middle_of_a_race_leaves_nothing)
+{
+    const black_hole hole;
+    const auto witness = std::make_shared<int>();
+    {
+        asio::io_context io;
+        const auto started = std::make_shared<race>(io.get_executor(), 10ms);
+        started->run({hole.where(), hole.where()}, [witness](std::size_t) {});
+        io.poll();
+    }
+    BOOST_TEST(witness.use_count() == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
