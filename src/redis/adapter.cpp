@@ -193,7 +193,7 @@ public:
         case step::short_way: {
             anchored_ = !config.plain() && owner_.anchor_due(deadline - config.operation_timeout);
             if (anchored_)
-                scripts::get().anchor.push(request, script::form::digest, 1, config.fence_key);
+                owner_.push_anchor(request, script::form::digest);
             const auto& value = value_of(config, *claim_);
             if (ttl > 0)
                 request.push("SET", key, value, "NX", "PX", ttl);
@@ -208,7 +208,7 @@ public:
             push_script(request, step_ == step::by_script ? script::form::digest : script::form::whole, key);
             return;
         case step::lift_fence:
-            scripts::get().anchor.push(request, script::form::whole, 1, config.fence_key);
+            owner_.push_anchor(request, script::form::whole);
             request.push("INCR", config.fence_key);
             return;
         case step::undo:
@@ -373,6 +373,8 @@ private:
             go_on(std::move(self), step::lift_fence);
             return;
         }
+        if (!owner_.config().plain())
+            owner_.saw_fence(fence);
         if (auto* const state = find_state(*claim_)) {
             state->granted = true;
             state->intent = false;
@@ -562,7 +564,7 @@ private:
     void push(boost::redis::request& request, script::form form) override
     {
         if (anchored_)
-            scripts::get().anchor.push(request, script::form::whole, 1, config().fence_key);
+            owner_.push_anchor(request, script::form::whole);
         const auto held = token_of(*held_);
         scripts::get().hand_over.push(request, form, 2, lock_key(config(), next_->key()), config().fence_key, held,
             value_of(config(), *next_), next_->ttl().count());
@@ -581,6 +583,7 @@ private:
         if (auto* const state = find_state(*held_))
             state->granted = false;
         if (ours && answer.number >= least_fence) {
+            owner_.saw_fence(answer.number);
             if (auto* const state = find_state(*next_)) {
                 state->granted = true;
                 state->source.reset();

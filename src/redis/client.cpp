@@ -134,6 +134,11 @@ bool client::anchor_due(lease_clock::time_point now) noexcept
            anchored_.compare_exchange_strong(last, now.time_since_epoch().count(), std::memory_order_relaxed);
 }
 
+void client::push_anchor(boost::redis::request& request, script::form sent) const
+{
+    scripts::get().anchor.push(request, sent, 1, config_.fence_key, highest_fence_);
+}
+
 bool client::settled(std::uint64_t number) const noexcept
 {
     return number > runtime_->forgotten && !runtime_->unproven_links.contains(number);

@@ -4,6 +4,7 @@
 #include "core/context_service.hpp"
 #include "redis/batch.hpp"
 #include "redis/channels.hpp"
+#include "redis/scripts.hpp"
 #include "redis/settings.hpp"
 
 #include <colock/adapter.hpp>
@@ -14,6 +15,7 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -60,6 +62,9 @@ public:
     [[nodiscard]] bool settled(std::uint64_t link) const noexcept;
     /// Whether the fence is due to be lifted to the server's clock; says so once per interval.
     [[nodiscard]] bool anchor_due(lease_clock::time_point now) noexcept;
+    /// On the strand, as the next.
+    void push_anchor(boost::redis::request& request, script::form sent) const;
+    void saw_fence(std::int64_t given) noexcept { highest_fence_ = std::max(highest_fence_, given); }
 
     /// Interest in a key's channel lasts as long as the object.
     class interest
@@ -191,6 +196,8 @@ private:
     /// A flush has been posted that will find whatever is queued before it begins.
     std::atomic<bool> flush_due_{false};
     std::atomic<lease_clock::rep> anchored_{0};
+    /// Of all that were given here: a server that a failover has promoted may know less, and have an earlier clock.
+    std::int64_t highest_fence_ = 0;
 
     channels channels_;
     /// A turn of the channels has been posted that will find whatever is due before it begins.

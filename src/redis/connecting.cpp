@@ -279,7 +279,7 @@ void client::settle_previous()
             for (const auto id : ids)
                 request.push("CLIENT", "KILL", "ID", id);
             if (!self->config_.plain())
-                scripts::get().anchor.push(request, script::form::whole, 1, self->config_.fence_key);
+                self->push_anchor(request, script::form::whole);
         },
         [self = shared_from_this(), used = run.commands, killed](delivery how, const reply_list& replies) {
             if (how == delivery::answered && self->runtime_->commands == used)

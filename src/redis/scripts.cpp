@@ -24,15 +24,15 @@ std::string sha1_hex(std::string_view text)
     return hex;
 }
 
-// fence -> 1
-// Lifts the counter to the server's microseconds. PERSIST is the first write because it is allowed when the server is
-// out of memory, and the SET after it then is too.
+// fence; least -> 1
+// Lifts the counter to the server's microseconds, and to what has been given out already. PERSIST is the first write
+// because it is allowed when the server is out of memory, and the SET after it then is too.
 constexpr std::string_view anchor = R"lua(
 redis.call('PERSIST', KEYS[1])
 local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if tonumber(redis.call('GET', KEYS[1]) or '0') < now then
-    redis.call('SET', KEYS[1], string.format('%.0f', now))
+local least = math.max(time[1] * 1000000 + time[2], tonumber(ARGV[1]))
+if tonumber(redis.call('GET', KEYS[1]) or '0') < least then
+    redis.call('SET', KEYS[1], string.format('%.0f', least))
 end
 return 1
 )lua";

@@ -148,6 +148,22 @@ BOOST_AUTO_TEST_CASE(a_lost_fence_counter_starts_above_the_clock_again)
     BOOST_TEST(f.speak->grant(claim) > old_fence);
 }
 
+BOOST_AUTO_TEST_CASE(no_fence_is_below_one_that_was_seen_whatever_a_promoted_replica_knows)
+{
+    redis_server server;
+    client_side some({.url = server.url()});
+    some.speak.grant(driver::exclusive("first"));
+    // The old master's clock was an hour ahead of that of the machine which takes over.
+    const auto ahead = std::stoull(server({"GET", "{colock}#fence"})) + 3'600'000'000ULL;
+    server({"SET", "{colock}#fence", std::to_string(ahead)});
+    const auto before = some.speak.grant(driver::exclusive("before"));
+    BOOST_TEST(before > ahead);
+    server({"SET", "{colock}#fence", "1700000000000000"});
+    server({"CLIENT", "KILL", "TYPE", "normal"});
+    run_until(some.io, [&] { return some.told->suspensions == 1; });
+    BOOST_TEST(some.speak.grant(driver::exclusive("after")) > before);
+}
+
 BOOST_AUTO_TEST_CASE(acquires_that_travel_together_have_fences_of_their_own)
 {
     fixture f;
