@@ -337,6 +337,7 @@ private:
             problem_ = refusal(fence.is(reply::kind::number) ? *writer : fence);
             go_on(std::move(self), step::undo);
         } else if (writer && writer->number != no_such_key) {
+            owner_.writers().saw(*claim_);
             writer_ = remaining_of(*writer);
             go_on(std::move(self), step::give_way);
         } else {
@@ -361,7 +362,10 @@ private:
         }
         auto& state = state_of(*claim_);
         state.granted = false;
-        state.intent = state.intent || answer.items.size() > 3;
+        if (answer.items.size() > 3) {
+            state.intent = true;
+            owner_.writers().saw(*claim_);
+        }
         note_answer(owner_, *claim_, sent_on);
         const auto holder = parse_record(answer.at(2).text);
         done_(create_outcome::busy(remaining_of(answer.at(1)), holder ? holder->owner.owner : std::string()));
@@ -845,6 +849,9 @@ public:
         } else if (claim->mode() == lock_mode::shared) {
             // The name that a reader is stored under is made once.
             static_cast<void>(state_of(*claim));
+            // To take the lock and to give it back for a writer costs the writer more than a script costs us.
+            if (client_->writers().may_wait(*claim))
+                first = step::by_script;
         }
         client_->submit(std::make_unique<create_operation>(*client_, std::move(claim), std::move(done), first));
     }

@@ -6,6 +6,7 @@
 #include "redis/channels.hpp"
 #include "redis/scripts.hpp"
 #include "redis/settings.hpp"
+#include "redis/waiting_writers.hpp"
 
 #include <colock/adapter.hpp>
 #include <colock/clock.hpp>
@@ -65,6 +66,9 @@ public:
     /// On the strand, as the next.
     void push_anchor(boost::redis::request& request, script::form sent) const;
     void saw_fence(std::int64_t given) noexcept { highest_fence_ = std::max(highest_fence_, given); }
+
+    /// Keys on which writers have met readers of late.
+    [[nodiscard]] waiting_writers& writers() noexcept { return writers_; }
 
     /// Interest in a key's channel lasts as long as the object.
     class interest
@@ -198,6 +202,7 @@ private:
     std::atomic<lease_clock::rep> anchored_{0};
     /// Of all that were given here: a server that a failover has promoted may know less, and have an earlier clock.
     std::int64_t highest_fence_ = 0;
+    waiting_writers writers_;
 
     channels channels_;
     /// A turn of the channels has been posted that will find whatever is due before it begins.

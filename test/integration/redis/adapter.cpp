@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/redis/adapter.hpp>
 
+#include "fixture.hpp"
 #include "server.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
@@ -518,6 +519,27 @@ BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out)
     BOOST_TEST(f.raw({"EXISTS", "{colock}#w:k"}) == "0");
     f.speak->give_back(writer);
     f.speak->grant(driver::shared("k"));
+}
+
+BOOST_AUTO_TEST_CASE(readers_that_only_try_do_not_take_what_a_writer_waits_for)
+{
+    fixture f;
+    client_side others({.url = f.server.url()});
+    const auto reader = driver::shared("k");
+    f.speak->grant(reader);
+    const auto writer = driver::exclusive("k");
+    others.speak.refuse(writer);
+    f.speak->give_back(reader);
+    // One may find out by taking it and giving it back; from then on it is known.
+    f.speak->refuse(driver::one_attempt("k", lock_mode::shared));
+    f.raw({"CONFIG", "RESETSTAT"});
+    for (int i = 0; i < 10; ++i)
+        f.speak->refuse(driver::one_attempt("k", lock_mode::shared));
+    BOOST_TEST(f.raw({"INFO", "commandstats"}).find("cmdstat_set:") == std::string::npos);
+    others.speak.grant(writer);
+    others.speak.give_back(writer);
+    // Asked first, and then let in.
+    f.speak->grant(driver::one_attempt("k", lock_mode::shared));
 }
 
 BOOST_AUTO_TEST_CASE(a_writer_that_gives_up_lets_readers_in)
