@@ -13,6 +13,12 @@ namespace colock::detail {
 
 namespace {
 
+failure_ptr too_late_to_use()
+{
+    return make_failure(
+        errc::unavailable, "the grant arrived when too little of its ttl was left; use a longer ttl, or a faster link");
+}
+
 /// An uncontended acquire in memory never suspends; every so often it lets others run.
 constexpr unsigned immediate_grants_in_a_row = 64;
 
@@ -135,8 +141,7 @@ void core::judge(const record_ptr& wanted, retry_schedule& schedule, create_outc
     subject.answer_took = now - subject.sent();
     switch (outcome.status) {
     case create_status::granted:
-        subject.outcome.error = make_failure(errc::unavailable,
-            "the grant arrived when too little of its ttl was left; use a longer ttl, or a faster link");
+        subject.outcome.error = too_late_to_use();
         take_back_late_grant(wanted, now);
         counts = true;
         break;
@@ -320,6 +325,7 @@ core::step core::wait_or_attempt(
     const bool blocked_here =
         stands_back || (subject.is_head && !can_.fifo && holder && now < holder->lease().valid_until());
     const bool too_late = now >= schedule.deadline();
+    const auto expiry = std::min(subject.holder_expires, subject.sooner_expiry);
     if (subject.is_head && !subject.attempted && !subject.event && !(subject.waited && too_late)) {
         // Held by this very locker: the release will hand over, or wake; until then the backend could only say busy.
         if (blocked_here && schedule.attempts() == 0) {
@@ -337,8 +343,8 @@ core::step core::wait_or_attempt(
             count_failure();
             return step::yield;
         }
-    } else if (!stands_back && (now >= schedule.next_at() || now >= subject.holder_expires ||
-                                   (subject.event && !subject.outcome.error)))
+    } else if (!stands_back &&
+               (now >= schedule.next_at() || now >= expiry || (subject.event && !subject.outcome.error)))
     {
         // At once, over and over, would starve the loop.
         if (!std::exchange(subject.fresh_turn, true)) {
@@ -359,8 +365,8 @@ core::step core::wait_or_attempt(
     if (stands_back)
         until = std::min(until, subject.queue->stands_back_until);
     else if (subject.is_head)
-        until = std::min({until, schedule.next_at(),
-            subject.attempted || !blocked_here ? subject.holder_expires : holder->lease().valid_until()});
+        until = std::min(
+            {until, schedule.next_at(), subject.attempted || !blocked_here ? expiry : holder->lease().valid_until()});
     else if (schedule.finite())
         until = std::min(until, schedule.next_at());
     this->schedule(subject, until);
@@ -391,6 +397,7 @@ bool core::begin_attempt(record& wanted, time_point now, bool counted)
     if (counted && wanted.attempts_made > 0)
         ++stats_.retries;
     wanted.event = false;
+    wanted.sooner_expiry = time_point::max();
     wanted.counted = counted;
     wanted.attempted = true;
     wanted.set_sent(now);
@@ -529,9 +536,11 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
     }
     if (self->closed_to_new_.load())
         self->throw_shutting_down(*wanted);
-    if (outcome.status != create_status::failed)
+    if (outcome.status == create_status::busy)
         co_return std::nullopt;
-    throw_failed(*outcome.error, self->context_of(*wanted));
+    // What was granted too late is given back by the departure.
+    throw_failed(
+        outcome.status == create_status::failed ? *outcome.error : *too_late_to_use(), self->context_of(*wanted));
 }
 
 } // namespace colock::detail

@@ -93,6 +93,8 @@ public:
     [[nodiscard]] const locker_options& options() const noexcept { return options_; }
     [[nodiscard]] std::string backend_name() const { return std::string(backend_->name()); }
     [[nodiscard]] capabilities can() const noexcept { return can_; }
+    /// No answer will come: the context is gone on which the backend answers.
+    [[nodiscard]] bool is_deaf() const noexcept { return dead_ && !can_.immediate; }
 
     // The verbs. Each is a coroutine that owns what it needs.
     static asio::awaitable<lock> acquire(std::shared_ptr<core> self, record_ptr wanted);
@@ -265,6 +267,8 @@ private:
     [[nodiscard]] time_point unproven_after(const record& ending) const noexcept;
     void reschedule_held(record& held);
     void start_renewal(record& held, time_point now, work& todo);
+    /// From the request that was sent last, with that ttl.
+    void set_bound(record& held, std::chrono::milliseconds ttl) noexcept;
     [[nodiscard]] time_point capped_deadline(const record& held, std::chrono::milliseconds ttl) const noexcept;
     [[nodiscard]] time_point next_renewal(const record& held) const noexcept;
     [[nodiscard]] std::chrono::milliseconds minimum_validity(std::chrono::milliseconds ttl) const noexcept;

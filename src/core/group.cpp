@@ -51,6 +51,7 @@ private:
     [[nodiscard]] candidate_ptr make_candidate(const std::string& key) const;
     /// Ends with the key that is busy, or with none.
     [[nodiscard]] asio::awaitable<candidate_ptr> round(candidate_ptr waited);
+    [[nodiscard]] asio::awaitable<void> give_back();
     [[nodiscard]] asio::awaitable<bool> attempt(candidate& one);
     [[nodiscard]] asio::awaitable<step> proceed(candidate& one, step until);
     /// Ends with the candidate that the next round may attempt, if there is one.
@@ -100,20 +101,49 @@ asio::awaitable<lock_group> core::gathering::run()
             busy = co_await round(std::move(busy));
         } catch (const error&) {
             failure = std::current_exception();
+        } catch (const boost::system::system_error&) {
+            // A cancellation does not wait for what is given back.
+            throw;
+        } catch (...) {
+            failure = std::current_exception();
         }
         if (!failure && !busy && group_.held())
             co_return std::move(group_);
         if (busy)
             note_failure(*busy);
         const bool lost = !failure && !busy;
-        co_await release_each(std::move(group_.locks_));
-        group_.locks_.clear();
+        co_await give_back();
         if (failure)
             std::rethrow_exception(failure);
         if (lost)
             co_await start_again_after_loss();
         else
             busy = co_await await_turn(std::move(busy));
+    }
+}
+
+/// Newest first, all at once: answers that do not come are not waited for one after the other, nor beyond the policy's
+/// total time.
+asio::awaitable<void> core::gathering::give_back()
+{
+    auto locks = std::exchange(group_.locks_, {});
+    std::vector<record_ptr> ending;
+    for (auto each = locks.rbegin(); each != locks.rend(); ++each) {
+        ending.emplace_back(&record::of(each->record_));
+        core_->let_go(*ending.back());
+    }
+    {
+        const std::lock_guard guard(core_->mutex_);
+        const auto until =
+            std::min(saturating_add(lease_clock::now(), core_->options_.operation_timeout), schedule_.deadline());
+        for (const auto& each : ending)
+            each->answer_deadline = until;
+    }
+    parked place;
+    for (const auto& each : ending) {
+        std::uint32_t seen = 0;
+        while (core_->await_answer(*each, seen))
+            co_await core_->park(*each, place, seen);
     }
 }
 

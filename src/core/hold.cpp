@@ -175,6 +175,8 @@ void core::raise_failed_release(record& ended, bool was_held)
 asio::awaitable<void> core::extend(std::shared_ptr<core> self, record_ptr held, std::chrono::milliseconds ttl)
 {
     self->check_extend(*held, ttl);
+    if (self->is_deaf())
+        throw extend_error(errc::shutting_down, self->context_of(*held));
     parked place;
     std::uint32_t seen = 0;
     const auto result = std::make_shared<std::optional<extend_outcome>>();
@@ -234,8 +236,8 @@ bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
         subject.set_sent(now);
         may_stand(subject, ttl);
         // A shorter ttl counts from the request on: the answer may never come.
-        if (const auto bound = capped_deadline(subject, ttl); bound < subject.lease().ttl_bound()) {
-            subject.lease().set_ttl_bound(bound);
+        if (capped_deadline(subject, ttl) < subject.lease().ttl_bound()) {
+            set_bound(subject, ttl);
             wake_for_earlier_expiry(subject, saturating_add(now, ttl), todo);
         }
         subject.under_way = operation::extend;
@@ -291,6 +293,8 @@ void core::report_extended(const record& held, const std::optional<extend_outcom
 
 asio::awaitable<bool> core::is_valid(std::shared_ptr<core> self, record_ptr held)
 {
+    if (self->is_deaf())
+        throw error(errc::shutting_down, self->context_of(*held));
     const auto result = std::make_shared<std::optional<valid_outcome>>();
     parked place;
     std::uint32_t seen = 0;

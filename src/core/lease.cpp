@@ -26,6 +26,14 @@ core::time_point core::capped_deadline(const record& held, milliseconds ttl) con
     return std::min(local_deadline(held.sent(), std::min(ttl, held.late_ttl())), held.hold_until);
 }
 
+void core::set_bound(record& held, milliseconds ttl) noexcept
+{
+    held.lease().set_ttl_bound(capped_deadline(held, ttl));
+    held.span = std::min(ttl, held.late_ttl());
+    if (held.hold_until != time_point::max())
+        held.span = std::min(held.span, held.max_hold);
+}
+
 core::time_point core::next_renewal(const record& held) const noexcept
 {
     return saturating_add(held.sent(), std::min(held.ttl(), held.late_ttl()) / 3);
@@ -42,7 +50,7 @@ lease_clock::duration core::stop_margin(const record& held) const noexcept
 {
     if (options_.stop_margin)
         return *options_.stop_margin;
-    return std::min<lease_clock::duration>(held.ttl() / 10, std::chrono::seconds(1));
+    return std::min<lease_clock::duration>(held.span / 10, std::chrono::seconds(1));
 }
 
 void core::hold(record& wanted, std::uint64_t fence)
@@ -50,9 +58,9 @@ void core::hold(record& wanted, std::uint64_t fence)
     const time_point sent = wanted.sent();
     wanted.fence = fence;
     wanted.granted = true;
-    if (wanted.max_hold > milliseconds::zero())
+    if (wanted.renews && wanted.max_hold > milliseconds::zero())
         wanted.hold_until = saturating_add(sent, wanted.max_hold);
-    wanted.lease().set_ttl_bound(capped_deadline(wanted, wanted.ttl()));
+    set_bound(wanted, wanted.ttl());
     wanted.move_to(phase::held);
     held_.push_back(wanted);
 
@@ -132,7 +140,7 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
         if (subject.where() == phase::ending) {
             give_back(subject, todo);
         } else if (outcome.status == extend_status::extended && lease_clock::now() < subject.lease().valid_until()) {
-            subject.lease().set_ttl_bound(capped_deadline(subject, subject.extend_ttl));
+            set_bound(subject, subject.extend_ttl);
             if (result)
                 subject.set_ttl(subject.extend_ttl);
             else
@@ -152,9 +160,8 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
             // One error is no loss: it is tried again until the lease ends.
             if (!result)
                 ++stats_.renewal_errors;
-            const auto shortest = std::min(subject.ttl(), subject.late_ttl());
             subject.renew_at =
-                saturating_add(lease_clock::now(), std::clamp<lease_clock::duration>(shortest / 10, 10ms, 1s));
+                saturating_add(lease_clock::now(), std::clamp<lease_clock::duration>(subject.span / 10, 10ms, 1s));
             if (options_.observer)
                 todo.tell({.what = work::note::at_risk, .subject = held, .why = outcome.error->code});
         }
@@ -327,6 +334,9 @@ asio::awaitable<lost_reason> core::lost(std::shared_ptr<core> self, record_ptr h
             const std::lock_guard guard(self->mutex_);
             if (held->end_reason)
                 co_return *held->end_reason;
+            // Without its context there is no timer that could tell.
+            if (self->dead_)
+                co_return lost_reason::shutting_down;
             seen = held->version;
         }
         // One that came between two awaits is only recorded, and this wait may be a long one.

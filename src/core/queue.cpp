@@ -147,7 +147,7 @@ void core::wake_for_earlier_expiry(const record& shortened, time_point expires, 
     for (record& member : queue->members) {
         if (!member.is_head)
             break;
-        member.holder_expires = std::min(member.holder_expires, expires);
+        member.sooner_expiry = std::min(member.sooner_expiry, expires);
         member.notify(todo.wakes);
     }
 }

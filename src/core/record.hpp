@@ -108,6 +108,8 @@ public:
     lease_clock::duration answer_took{0};
     /// When the grant that stands in the way expires; an expiry wakes nobody.
     time_point holder_expires = time_point::max();
+    /// An earlier one that was heard of since the last attempt was sent. Guarded by the mutex.
+    time_point sooner_expiry = time_point::max();
     /// The head's wait at the adapter; a late completion of an earlier one carries another number.
     std::uint32_t wait_number = 0;
     /// Atomic, because an acquire that ends while an attempt is under way tells how many there were.
@@ -118,6 +120,8 @@ public:
     /// 0: none.
     std::chrono::milliseconds max_hold{0};
     time_point hold_until = time_point::max();
+    /// What the lease in force was counted from, which the margins are parts of: the ttl or a shorter one.
+    std::chrono::milliseconds span{0};
     time_point renew_at = time_point::max();
     /// When coroutines that wait for the release give up on it.
     time_point answer_deadline = time_point::max();

@@ -64,6 +64,10 @@ std::unique_ptr<const failure> check_retry(const retry_policy& policy)
 std::unique_ptr<const failure> check_mode(
     lock_mode mode, std::size_t max_holders, const capabilities& can, std::string_view backend)
 {
+    if (mode != lock_mode::exclusive && mode != lock_mode::shared) {
+        return wrong(errc::invalid_options, "the mode is " + std::to_string(static_cast<unsigned>(mode)) +
+                                                "; give lock_mode::exclusive or lock_mode::shared");
+    }
     if (mode == lock_mode::exclusive && max_holders != 0) {
         return wrong(errc::invalid_options, "max_holders is " + std::to_string(max_holders) +
                                                 " with an exclusive lock; ask for lock_mode::shared, or leave it 0");

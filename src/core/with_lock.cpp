@@ -9,6 +9,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/experimental/parallel_group.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -84,7 +85,11 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
     const asio::any_io_executor strand = new_strand(co_await asio::this_coro::executor);
     if (const auto lost = self->body_begins(*wanted))
         throw_lost(*self, *wanted, *lost, nullptr);
-    const auto cancel = as_terminal((co_await asio::this_coro::cancellation_state).slot());
+    const auto cancellation = co_await asio::this_coro::cancellation_state;
+    // One that came between two awaits is only recorded, and would never reach the body.
+    if (cancellation.cancelled() != asio::cancellation_type::none)
+        throw boost::system::system_error(asio::error::operation_aborted);
+    const auto cancel = as_terminal(cancellation.slot());
     const auto slot = cancel ? cancel->slot() : asio::cancellation_slot();
     auto failure = co_await asio::co_spawn(
         strand, run_supervised(self, wanted, body, held), asio::bind_cancellation_slot(slot, asio::deferred));

@@ -1,0 +1,205 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <stdexcept>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+asio::awaitable<void> sleep_for(lease_clock::duration span)
+{
+    lease_timer timer(co_await asio::this_coro::executor, span);
+    co_await timer.async_wait(asio::deferred);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(margins)
+
+BOOST_AUTO_TEST_CASE(a_body_may_shorten_its_lease)
+{
+    rig on(behind::scripted);
+    on.script->always(operation::extend, step::pass().delay(10s));
+    auto body = on.start(on.locker->with_lock("k", {.ttl = 1h}, [](lock& held) -> asio::awaitable<bool> {
+        co_await held.extend(1min);
+        co_return held.held() && held.ttl() == 1min;
+    }));
+    on.ready();
+    on.advance(11s);
+    BOOST_TEST(body.get(on.io()));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_body_may_use_most_of_a_short_max_hold)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        // A second is the margin of a long ttl, and would be all of this one.
+        const acquire_options options{.ttl = 30s, .max_hold = 1s};
+        auto body = on.start(on.locker->with_lock("k", options, []() -> asio::awaitable<int> {
+            co_await sleep_for(500ms);
+            co_return 7;
+        }));
+        on.ready();
+        on.advance(600ms);
+        BOOST_TEST(body.get(on.io()) == 7);
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(max_hold_is_for_renewed_locks_alone)
+{
+    rig on(behind::scripted, {.max_hold = 200ms});
+    auto manual = on.acquire("manual", {.ttl = 30s});
+    auto endless = on.acquire("endless", {.ttl = 0ms});
+    auto renewed = on.acquire("renewed", {.ttl = 30s, .renewal = renewal::automatic});
+    BOOST_TEST((endless.expires_at() == lease_clock::time_point::max()));
+    on.advance(1s);
+    BOOST_TEST(manual.held());
+    BOOST_TEST(endless.held());
+    BOOST_TEST(!renewed.held());
+    manual = {};
+    endless = {};
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_renewal_follows_an_extension_that_failed_before_the_shorter_lease_ends)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k", {.ttl = 1h, .renewal = renewal::automatic});
+    on.script->next(operation::extend, step::fail(errc::unavailable));
+    COLOCK_THROWS(extend_error, errc::unavailable, on.run(held.extend(10s)));
+    on.advance(5s);
+    BOOST_TEST(on.script->count(operation::extend) == 2U);
+    on.advance(30s);
+    BOOST_TEST(held.held());
+    held = {};
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(an_expiry_that_comes_sooner_is_heard_by_who_is_being_answered)
+{
+    rig on(behind::scripted);
+    auto pretended = on.memory->capabilities();
+    pretended.events = false;
+    pretended.fifo = false;
+    pretended.immediate = false;
+    on.script->set_capabilities(pretended);
+    colock::locker by(on.script);
+    auto held = on.run(by.acquire("k", {.ttl = 6h, .mode = lock_mode::shared}));
+    on.script->next(operation::create, step::busy(6h).delay(20s));
+    auto waiting = on.start(by.acquire("k", {.retry = retry_policy::fixed(24h)}));
+    on.ready();
+    // Said busy for six hours by an answer that is on its way when the lease is shortened.
+    on.run(held.extend(1min));
+    on.advance(21s);
+    BOOST_TEST(!waiting.done());
+    on.advance(1min);
+    BOOST_TEST_REQUIRE(waiting.done());
+    static_cast<void>(waiting.get(on.io()));
+    held = {};
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_try_that_is_granted_too_late_is_an_error)
+{
+    rig on(behind::scripted);
+    on.script->next(operation::create, step::pass().after([&] { on.clock.skip(59s); }));
+    COLOCK_THROWS(create_error, errc::unavailable, on.run(on.locker->try_acquire("k", {.ttl = 1min})));
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(no_body_begins_after_a_cancellation_that_was_only_recorded)
+{
+    rig on;
+    bool begun = false;
+    asio::cancellation_signal cancel;
+    error_code result;
+    const auto caller = [&]() -> asio::awaitable<void> {
+        co_await asio::this_coro::throw_if_cancelled(false);
+        cancel.emit(asio::cancellation_type::terminal);
+        try {
+            co_await on.locker->with_lock("k", [&] { begun = true; });
+        } catch (const boost::system::system_error& stopped) {
+            result = stopped.code();
+        }
+    };
+    asio::co_spawn(on.io(), caller(), asio::bind_cancellation_slot(cancel.slot(), [](std::exception_ptr) {}));
+    on.ready();
+    BOOST_TEST(!begun);
+    BOOST_TEST((result == asio::error::operation_aborted));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(group_ends)
+
+BOOST_AUTO_TEST_CASE(what_a_group_gives_back_does_not_outlast_its_total_time)
+{
+    rig on(behind::scripted, {.operation_timeout = 20s});
+    colock::locker other(on.memory);
+    auto busy = on.run(other.acquire("z", {.ttl = 0ms}));
+    on.script->always(operation::release, step::hold());
+    const acquire_options options{.retry = retry_policy::fixed(1s).total_time(10s)};
+    auto group = on.start(on.locker->acquire_all({"a", "b", "c", "z"}, options));
+    on.ready();
+    on.advance(11s);
+    BOOST_TEST_REQUIRE(group.done());
+    BOOST_CHECK_THROW(group.get(on.io()), error);
+    on.script->reset();
+    while (on.script->deliver())
+        on.ready();
+    busy = {};
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_a_group_holding_nothing)
+{
+    rig on(behind::scripted);
+    colock::locker other(on.memory);
+    auto busy = on.run(other.acquire("z", {.ttl = 0ms}));
+    on.script->always(operation::release, step::pass().delay(1s));
+    const auto policy =
+        retry_policy::custom([](const retry_attempt&) -> retry_decision { throw std::runtime_error("no"); });
+    auto group = on.start(on.locker->acquire_all({"a", "b", "z"}, {.retry = policy}));
+    on.ready();
+    on.advance(2s);
+    BOOST_CHECK_THROW(group.get(on.io()), std::runtime_error);
+    BOOST_TEST(on.stored().size() == 1U);
+    on.script->reset();
+    busy = {};
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(after_the_context)
+
+BOOST_AUTO_TEST_CASE(verbs_of_a_lock_end_on_another_context)
+{
+    for (const auto kind : {behind::memory, behind::scripted, behind::elsewhere}) {
+        rig on(kind);
+        auto held = on.acquire("k");
+        asio::io_context living;
+        on.context.reset();
+        BOOST_TEST((run_coro(living, held.lost()) == lost_reason::shutting_down));
+        if (kind != behind::memory) {
+            COLOCK_THROWS(extend_error, errc::shutting_down, run_coro(living, held.extend(1min)));
+            COLOCK_THROWS(error, errc::shutting_down, run_coro(living, held.is_locked()));
+        }
+        run_coro(living, held.release());
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
