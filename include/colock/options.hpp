@@ -50,7 +50,8 @@ struct acquire_options
     std::string owner{};
     /// Why, for people and tools. At most 256 bytes, no NUL.
     std::string comment{};
-    /// The longest time that an automatically renewed lock is held; it is lost (expired) then. Default: the locker's.
+    /// The longest time that a lock with a ttl is held, however often it is renewed or extended; it is lost (expired)
+    /// then, and given back. Range: 100 ms to ten years. Default: the locker's.
     std::optional<std::chrono::milliseconds> max_hold{};
 };
 

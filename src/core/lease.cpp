@@ -58,7 +58,7 @@ void core::hold(record& wanted, std::uint64_t fence)
     const time_point sent = wanted.sent();
     wanted.fence = fence;
     wanted.granted = true;
-    if (wanted.renews && wanted.max_hold > milliseconds::zero())
+    if (wanted.ttl() > milliseconds::zero() && wanted.max_hold > milliseconds::zero())
         wanted.hold_until = saturating_add(sent, wanted.max_hold);
     set_bound(wanted, wanted.ttl());
     wanted.move_to(phase::held);
@@ -73,7 +73,7 @@ void core::hold(record& wanted, std::uint64_t fence)
     }
     if (wanted.renews && wanted.ttl() > milliseconds::zero())
         wanted.renew_at = next_renewal(wanted);
-    if (wanted.renews || options_.observer || wanted.due != time_point::max())
+    if (wanted.renews || options_.observer || wanted.due != time_point::max() || wanted.hold_until != time_point::max())
         reschedule_held(wanted);
 }
 
@@ -94,7 +94,9 @@ void core::grant(record& wanted, std::uint64_t fence, work& todo)
 void core::reschedule_held(record& held)
 {
     time_point due = std::min(held.renew_at, held.answer_by);
-    const bool watched = held.renews || held.body_runs || held.listeners > 0 || options_.observer;
+    // The backend knows nothing of max_hold: who holds for that long is not ended by it.
+    const bool watched = held.renews || held.body_runs || held.listeners > 0 || options_.observer ||
+                         held.hold_until != time_point::max();
     if (watched) {
         const time_point ends = held.lease().valid_until();
         due = std::min(due, ends);

@@ -55,20 +55,24 @@ BOOST_AUTO_TEST_CASE(a_body_may_use_most_of_a_short_max_hold)
     }
 }
 
-BOOST_AUTO_TEST_CASE(max_hold_is_for_renewed_locks_alone)
+BOOST_AUTO_TEST_CASE(who_has_held_for_max_hold_has_given_back)
 {
-    rig on(behind::scripted, {.max_hold = 200ms});
-    auto manual = on.acquire("manual", {.ttl = 30s});
-    auto endless = on.acquire("endless", {.ttl = 0ms});
-    auto renewed = on.acquire("renewed", {.ttl = 30s, .renewal = renewal::automatic});
-    BOOST_TEST((endless.expires_at() == lease_clock::time_point::max()));
-    on.advance(1s);
-    BOOST_TEST(manual.held());
-    BOOST_TEST(endless.held());
-    BOOST_TEST(!renewed.held());
-    manual = {};
-    endless = {};
-    on.check_clean();
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind, {.max_hold = 1min});
+        auto manual = on.acquire("manual", {.ttl = 1h});
+        auto renewed = on.acquire("renewed", {.ttl = 30s, .renewal = renewal::automatic});
+        auto endless = on.acquire("endless", {.ttl = 0ms});
+        BOOST_TEST((endless.expires_at() == lease_clock::time_point::max()));
+        on.advance_by_steps(61s, 5s);
+        BOOST_TEST(!manual.held());
+        BOOST_TEST(!renewed.held());
+        BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 2U);
+        // What has no ttl is held until it is released.
+        BOOST_TEST(endless.held());
+        BOOST_TEST(on.stored().size() == 1U);
+        endless = {};
+        on.check_clean();
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_renewal_follows_an_extension_that_failed_before_the_shorter_lease_ends)
