@@ -65,7 +65,8 @@ try {
     asio::io_context io{1};
     hall seats(capacity, 12);
     const auto adapter = colock::make_adapter(io.get_executor(), backend);
-    const colock::locker locker(adapter, {.ttl = 5s, .retry = colock::retry_policy::forever().total_time(limit * 500ms)});
+    const colock::locker locker(
+        adapter, {.ttl = 5s, .retry = colock::retry_policy::forever().total_time(limit * 500ms)});
     ticket_office office(locker, seats, !unlocked);
     std::cout << "ticket office: " << grouped(capacity) << " seats in " << seats.blocks() << " blocks, " << clients
               << " clients, " << (unlocked ? "no lock" : adapter->name()) << '\n';

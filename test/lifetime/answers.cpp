@@ -23,12 +23,6 @@ step failing()
     return step::fail(errc::unavailable, "the cable was cut", driver_code);
 }
 
-asio::awaitable<void> sleep_for(lease_clock::duration span)
-{
-    lease_timer timer(co_await asio::this_coro::executor, span);
-    co_await timer.async_wait(asio::deferred);
-}
-
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(errors)

@@ -12,12 +12,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-asio::awaitable<void> sleep_for(lease_clock::duration span)
-{
-    lease_timer timer(co_await asio::this_coro::executor, span);
-    co_await timer.async_wait(asio::deferred);
-}
-
 /// What is left of a ttl that began then, as its holder counts it: less a hundredth and 2 ms.
 lease_clock::time_point end_of(std::chrono::milliseconds ttl, lease_clock::time_point from)
 {

@@ -13,16 +13,6 @@ using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
 
-namespace {
-
-asio::awaitable<void> sleep_for(lease_clock::duration span)
-{
-    lease_timer timer(co_await asio::this_coro::executor, span);
-    co_await timer.async_wait(asio::deferred);
-}
-
-} // namespace
-
 BOOST_AUTO_TEST_SUITE(one_at_a_time)
 
 BOOST_AUTO_TEST_CASE(a_renewal_gives_way_to_a_question_and_follows_it)

@@ -9,7 +9,9 @@
 #include <colock/locker.hpp>
 #include <colock/memory/adapter.hpp>
 
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
@@ -38,6 +40,13 @@ inline std::ostream& operator<<(std::ostream& out, behind kind)
 {
     constexpr const char* names[] = {"memory", "scripted", "elsewhere", "immediate"};
     return out << names[static_cast<unsigned>(kind)];
+}
+
+/// By lease_clock, which a test may move.
+inline asio::awaitable<void> sleep_for(lease_clock::duration span)
+{
+    lease_timer timer(co_await asio::this_coro::executor, span);
+    co_await timer.async_wait(asio::deferred);
 }
 
 /// A locker on a context of its own, in virtual time. The parts are public so that a test can end them in any order.

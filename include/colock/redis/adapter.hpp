@@ -100,8 +100,8 @@ struct options
 /// within a hundredth. Not promised: exclusion when masters lose keys (restart without an append-only file, eviction).
 ///
 /// What a master that does not answer may still hold of a lock that is over is taken back in the background; what could
-/// not be within its ttl, or before the last locker was shut down, counts in `adapter::unproven()`. An `io_context` does
-/// not run out of work meanwhile.
+/// not be within its ttl, or before the last locker was shut down, counts in `adapter::unproven()`. An `io_context`
+/// does not run out of work meanwhile.
 ///
 /// \param urls an odd number of masters, at least three, each as in `options::url`.
 /// \param settings for every node; `url` is not used.
