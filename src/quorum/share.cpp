@@ -67,12 +67,42 @@ void share::refuse(request asked)
     std::visit(refuser(), asked);
 }
 
+/// Goes with the operation that is under way. One that is destroyed without an answer has lost its context: what waits
+/// behind it is dropped, for it would keep the share, and be kept by it, for ever.
+class share::under_way
+{
+public:
+    explicit under_way(share& by) : by_(by.shared_from_this()) {}
+    under_way(under_way&&) noexcept = default;
+    under_way& operator=(under_way&&) = delete;
+    ~under_way()
+    {
+        if (by_)
+            by_->drop_waiting();
+    }
+
+    [[nodiscard]] std::shared_ptr<share> answered() noexcept { return std::move(by_); }
+
+private:
+    std::shared_ptr<share> by_;
+};
+
+void share::drop_waiting() noexcept
+{
+    std::vector<completion<release_outcome>> takers;
+    std::optional<request> next;
+    const std::lock_guard guard(mutex_);
+    takers.swap(takers_);
+    next.swap(next_);
+}
+
 void share::begin(create_request asked)
 {
     const bool stood = stands_for(claim_->ttl());
     claim_->set_sent(asked.sent);
-    node_->backend().start_create(claim_, [self = shared_from_this(), stood, done = std::move(asked.done)](
+    node_->backend().start_create(claim_, [by = under_way(*this), stood, done = std::move(asked.done)](
                                               create_outcome outcome) mutable {
+        const auto self = by.answered();
         const bool unknown = outcome.status == create_status::failed && outcome.error->code == errc::outcome_unknown;
         if (unknown)
             self->claim_->taint();
@@ -93,7 +123,8 @@ void share::begin(extend_request asked)
     stands_for(asked.ttl);
     claim_->set_sent(asked.sent);
     node_->backend().start_extend(
-        claim_, asked.ttl, [self = shared_from_this(), done = std::move(asked.done)](extend_outcome outcome) mutable {
+        claim_, asked.ttl, [by = under_way(*this), done = std::move(asked.done)](extend_outcome outcome) mutable {
+            const auto self = by.answered();
             done(std::move(outcome));
             self->go_on();
         });
@@ -107,7 +138,8 @@ void share::begin(valid_request asked)
         return;
     }
     node_->backend().start_is_valid(
-        claim_, [self = shared_from_this(), done = std::move(asked.done)](valid_outcome outcome) mutable {
+        claim_, [by = under_way(*this), done = std::move(asked.done)](valid_outcome outcome) mutable {
+            const auto self = by.answered();
             done(std::move(outcome));
             self->go_on();
         });
@@ -197,8 +229,8 @@ void share::abandon()
         return;
     }
     claim_->set_sent(lease_clock::now());
-    node_->backend().start_abandon(
-        claim_, [self = shared_from_this()](const release_outcome& outcome) { self->on_abandoned(outcome); });
+    node_->backend().start_abandon(claim_,
+        [by = under_way(*this)](const release_outcome& outcome) mutable { by.answered()->on_abandoned(outcome); });
 }
 
 void share::on_abandoned(const release_outcome& outcome)

@@ -59,6 +59,8 @@ private:
     };
     using request = std::variant<create_request, extend_request, valid_request>;
 
+    class under_way;
+
     void submit(request asked);
     void send(request asked);
     static void refuse(request asked);
@@ -67,6 +69,7 @@ private:
     void begin(valid_request asked);
     void go_on();
     void abandon();
+    void drop_waiting() noexcept;
     void on_abandoned(const release_outcome& outcome);
     void keep_if_needed();
     [[nodiscard]] bool may_stand();
