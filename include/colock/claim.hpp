@@ -133,7 +133,7 @@ public:
     /// The smallest ttl that a request without an answer would set, should it arrive late; `milliseconds::max()`: there
     /// is none. It would cut what was extended since, so the core counts on no more than this. Requests are added by
     /// the core and, where it tells of success without every part's answer, by an adapter; they are cleared only by an
-    /// adapter that has proof that none is under way.
+    /// adapter that has proof that none can cut it.
     [[nodiscard]] std::chrono::milliseconds late_ttl() const noexcept
     {
         return std::chrono::milliseconds(late_ttl_.load(std::memory_order_relaxed));

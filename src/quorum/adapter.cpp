@@ -8,6 +8,7 @@
 
 #include <colock/observer.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <optional>
@@ -86,23 +87,31 @@ std::optional<create_outcome> decide_create(const ballot& so_far)
     return std::nullopt;
 }
 
-void note_extend(ballot& counted, const extend_outcome& outcome)
+void note_extend(ballot& counted, const extension& told)
 {
-    if (outcome.status == extend_status::failed)
-        counted.add_failure(outcome.error);
-    else
-        ++(outcome.status == extend_status::extended ? counted.yes : counted.no);
+    switch (told.outcome.status) {
+    case extend_status::extended:
+        ++counted.yes;
+        counted.late_ttl = std::min(counted.late_ttl, told.late_ttl);
+        return;
+    case extend_status::not_held:
+        ++counted.no;
+        return;
+    case extend_status::failed:
+        counted.add_failure(told.outcome.error);
+        return;
+    }
 }
 
-std::optional<extend_outcome> decide_extend(const ballot& so_far)
+std::optional<extension> decide_extend(const ballot& so_far)
 {
     switch (judge_held(so_far)) {
     case verdict::yes:
-        return extend_outcome{extend_status::extended, nullptr};
+        return extension{{extend_status::extended, nullptr}, so_far.late_ttl};
     case verdict::no:
-        return extend_outcome{extend_status::not_held, nullptr};
+        return extension{{extend_status::not_held, nullptr}, so_far.late_ttl};
     case verdict::failed:
-        return extend_outcome{extend_status::failed, so_far.failure()};
+        return extension{{extend_status::failed, so_far.failure()}, so_far.late_ttl};
     case verdict::open:
         break;
     }
@@ -239,7 +248,15 @@ public:
             done({extend_status::not_held, nullptr});
             return;
         }
-        const auto votes = std::make_shared<vote<extend_outcome>>(nodes_.size(), decide_extend, std::move(done));
+        auto decided = [claim, done = std::move(done)](extension told) mutable {
+            if (told.outcome.status == extend_status::extended) {
+                // Only what may still reach the majority that has said yes can cut it.
+                claim->clear_late();
+                claim->may_arrive_late(told.late_ttl);
+            }
+            done(std::move(told.outcome));
+        };
+        const auto votes = std::make_shared<vote<extension>>(nodes_.size(), decide_extend, std::move(decided));
         for (const auto& each : held->shares)
             each->extend(claim->sent(), ttl, counts_in(votes, note_extend));
     }
@@ -341,6 +358,8 @@ private:
             fresh->shares.push_back(std::make_shared<share>(each, part));
         }
         wanted.slot = fresh;
+        // What an earlier round has sent knows none of these tokens.
+        wanted.clear_late();
         return fresh;
     }
 

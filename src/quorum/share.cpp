@@ -13,6 +13,16 @@ failure_ptr unanswered()
     return make_failure(errc::unavailable, "a node has not answered yet");
 }
 
+extension no_extension(extend_outcome why)
+{
+    return {std::move(why), std::chrono::milliseconds::max()};
+}
+
+bool may_arrive(const failure_ptr& why)
+{
+    return why && why->code == errc::outcome_unknown;
+}
+
 } // namespace
 
 void share::create(time_point sent, completion<create_outcome> done)
@@ -20,7 +30,7 @@ void share::create(time_point sent, completion<create_outcome> done)
     submit(create_request{sent, std::move(done)});
 }
 
-void share::extend(time_point sent, milliseconds ttl, completion<extend_outcome> done)
+void share::extend(time_point sent, milliseconds ttl, completion<extension> done)
 {
     submit(extend_request{sent, ttl, std::move(done)});
 }
@@ -61,7 +71,7 @@ void share::refuse(request asked)
     struct refuser
     {
         void operator()(create_request& one) const { one.done(create_outcome::failed(unanswered())); }
-        void operator()(extend_request& one) const { one.done({extend_status::failed, unanswered()}); }
+        void operator()(extend_request& one) const { one.done(no_extension({extend_status::failed, unanswered()})); }
         void operator()(valid_request& one) const { one.done({false, unanswered()}); }
     };
     std::visit(refuser(), asked);
@@ -100,32 +110,36 @@ void share::begin(create_request asked)
 {
     const bool stood = stands_for(claim_->ttl());
     claim_->set_sent(asked.sent);
-    node_->backend().start_create(claim_, [by = under_way(*this), stood, done = std::move(asked.done)](
-                                              create_outcome outcome) mutable {
-        const auto self = by.answered();
-        const bool unknown = outcome.status == create_status::failed && outcome.error->code == errc::outcome_unknown;
-        if (unknown)
-            self->claim_->taint();
-        if (!stood && !unknown && outcome.status != create_status::granted)
-            self->is_gone();
-        done(std::move(outcome));
-        self->go_on();
-    });
+    node_->backend().start_create(
+        claim_, [by = under_way(*this), stood, done = std::move(asked.done)](create_outcome outcome) mutable {
+            const auto self = by.answered();
+            const bool unknown = may_arrive(outcome.error);
+            if (unknown) {
+                self->claim_->taint();
+                self->claim_->may_arrive_late(self->claim_->ttl());
+            }
+            if (!stood && !unknown && outcome.status != create_status::granted)
+                self->is_gone();
+            done(std::move(outcome));
+            self->go_on();
+        });
 }
 
 void share::begin(extend_request asked)
 {
     if (!may_stand()) {
-        asked.done({extend_status::not_held, nullptr});
+        asked.done(no_extension({extend_status::not_held, nullptr}));
         go_on();
         return;
     }
     stands_for(asked.ttl);
     claim_->set_sent(asked.sent);
-    node_->backend().start_extend(
-        claim_, asked.ttl, [by = under_way(*this), done = std::move(asked.done)](extend_outcome outcome) mutable {
+    node_->backend().start_extend(claim_, asked.ttl,
+        [by = under_way(*this), ttl = asked.ttl, done = std::move(asked.done)](extend_outcome outcome) mutable {
             const auto self = by.answered();
-            done(std::move(outcome));
+            if (may_arrive(outcome.error))
+                self->claim_->may_arrive_late(ttl);
+            done({std::move(outcome), self->claim_->late_ttl()});
             self->go_on();
         });
 }

@@ -12,6 +12,14 @@
 
 namespace colock::quorum {
 
+struct extension
+{
+    extend_outcome outcome;
+    /// Of the node's claim. Where a majority has answered nobody waits for the rest, so that a shorter extension may be
+    /// on its way to some.
+    std::chrono::milliseconds late_ttl;
+};
+
 /// A node's part in one round: a claim of its own. Another round has others: what is being taken back is never used
 /// again, so that a take-back that is late removes nothing that counts.
 ///
@@ -28,7 +36,7 @@ public:
     share(std::shared_ptr<node> on, claim_ptr claim) : node_(std::move(on)), claim_(std::move(claim)) {}
 
     void create(time_point sent, completion<create_outcome> done);
-    void extend(time_point sent, milliseconds ttl, completion<extend_outcome> done);
+    void extend(time_point sent, milliseconds ttl, completion<extension> done);
     void is_valid(completion<valid_outcome> done);
 
     /// Ends what was asked of it and not sent yet. Attempts that are asked for while one is under way share its answer.
@@ -51,7 +59,7 @@ private:
     {
         time_point sent;
         milliseconds ttl;
-        completion<extend_outcome> done;
+        completion<extension> done;
     };
     struct valid_request
     {

@@ -5,6 +5,7 @@
 
 #include <colock/completion.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <optional>
@@ -13,11 +14,13 @@
 
 namespace colock::quorum {
 
-/// What the busy told beside it: the shortest time, and some holder.
 struct ballot : tally
 {
+    /// What the busy told: the shortest time, and some holder.
     lease_clock::duration retry_after{0};
     std::string holder{};
+    /// Of those that said yes, the smallest `claim::late_ttl`.
+    std::chrono::milliseconds late_ttl = std::chrono::milliseconds::max();
 };
 
 /// Collects the nodes' answers to one question, and ends with the first that decides.

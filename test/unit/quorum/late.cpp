@@ -1,0 +1,163 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "support/rig.hpp"
+
+#include <colock/locker.hpp>
+
+using namespace colock;
+using namespace colock::testing;
+
+namespace {
+
+constexpr auto ttl = 10s;
+constexpr auto never = std::chrono::milliseconds::max();
+
+struct late_requests : three_nodes
+{
+    void extend(const claim_ptr& claim, std::chrono::milliseconds by)
+    {
+        BOOST_TEST(on->extend(claim, by).status == extend_status::extended);
+        ready();
+    }
+    plain_claim_ptr granted()
+    {
+        auto claim = driver::exclusive("k", ttl);
+        on->grant(claim);
+        ready();
+        BOOST_TEST((claim->late_ttl() == never));
+        return claim;
+    }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(quorum_late_requests, late_requests)
+
+BOOST_AUTO_TEST_CASE(an_extension_counts_no_longer_than_a_shorter_one_that_its_majority_may_yet_see)
+{
+    const auto claim = granted();
+    nodes[c]->next(operation::extend, step::hold_unknown());
+    extend(claim, 1500ms);
+    BOOST_TEST((claim->late_ttl() == never));
+    goes_away(a);
+    extend(claim, 60s);
+    BOOST_TEST((claim->late_ttl() == 1500ms));
+    nodes[c]->deliver();
+    pass(1500ms);
+    BOOST_TEST(standing() == "010");
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_ends_before_what_may_arrive_late_can_take_the_majority)
+{
+    locker locks(on->shared_backend());
+    auto held = run_coro(io(), locks.acquire("k", {.ttl = ttl}));
+    ready();
+    nodes[c]->next(operation::extend, step::hold_unknown());
+    run_coro(io(), held.extend(1500ms));
+    goes_away(a);
+    run_coro(io(), held.extend(60s));
+    BOOST_TEST((held.expires_at() <= lease_clock::now() + 1500ms));
+    nodes[c]->deliver();
+    pass(1500ms);
+    BOOST_TEST(!held.held());
+    locker others(on->shared_backend());
+    comes_back(a);
+    BOOST_TEST(run_coro(io(), others.try_acquire("k")).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_majority_that_can_see_none_counts_in_full)
+{
+    const auto claim = granted();
+    nodes[c]->next(operation::extend, step::hold_unknown());
+    extend(claim, 1500ms);
+    goes_away(c);
+    extend(claim, 60s);
+    BOOST_TEST((claim->late_ttl() == never));
+    comes_back(c);
+    // The first two to answer are b and c, then a and b.
+    nodes[a]->next(operation::extend, step::hold());
+    extend(claim, 60s);
+    BOOST_TEST((claim->late_ttl() == 1500ms));
+    nodes[a]->deliver();
+    ready();
+    goes_away(c);
+    extend(claim, 60s);
+    BOOST_TEST((claim->late_ttl() == never));
+    nodes[c]->deliver();
+    pass(30s);
+    BOOST_TEST(standing() == "110");
+    on->check_held(claim);
+}
+
+BOOST_AUTO_TEST_CASE(the_smallest_of_all_that_may_reach_a_majority_counts)
+{
+    const auto claim = granted();
+    nodes[b]->next(operation::extend, step::hold_unknown());
+    extend(claim, 3s);
+    nodes[c]->next(operation::extend, step::hold_unknown());
+    extend(claim, 2s);
+    nodes[c]->next(operation::extend, step::hold_unknown());
+    extend(claim, 4s);
+    goes_away(a);
+    extend(claim, 60s);
+    BOOST_TEST((claim->late_ttl() == 2s));
+    comes_back(a);
+    goes_away(c);
+    extend(claim, 60s);
+    BOOST_TEST((claim->late_ttl() == 3s));
+}
+
+BOOST_AUTO_TEST_CASE(a_create_without_an_answer_may_cut_an_extension_too)
+{
+    const auto claim = driver::exclusive("k", ttl);
+    nodes[c]->next(operation::create, step::lose_reply());
+    on->grant(claim);
+    ready();
+    goes_away(a);
+    extend(claim, 60s);
+    BOOST_TEST((claim->late_ttl() == ttl));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_refused_or_not_sent_cannot_arrive)
+{
+    const auto claim = granted();
+    for (const auto code : {errc::unavailable, errc::access_denied}) {
+        nodes[c]->next(operation::extend, step::fail(code));
+        extend(claim, 1500ms);
+    }
+    goes_away(a);
+    extend(claim, 60s);
+    BOOST_TEST((claim->late_ttl() == never));
+}
+
+BOOST_AUTO_TEST_CASE(an_extension_that_nobody_answered_bounds_the_next)
+{
+    locker locks(on->shared_backend());
+    auto held = run_coro(io(), locks.acquire("k", {.ttl = ttl}));
+    ready();
+    for (const auto& node : nodes)
+        node->next(operation::extend, step::hold_unknown());
+    COLOCK_THROWS(extend_error, errc::outcome_unknown, (run_coro(io(), held.extend(1500ms)), 0));
+    run_coro(io(), held.extend(60s));
+    BOOST_TEST((held.expires_at() <= lease_clock::now() + 1500ms));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_round_has_left_on_the_way_does_not_bound_the_next_round)
+{
+    locker locks(on->shared_backend());
+    for (const std::size_t each : {a, b})
+        nodes[each]->next(operation::create, step::hold_unknown());
+    auto acquiring = start(io(), locks.acquire("k", {.ttl = ttl, .retry = retry_policy::fixed(300ms).jitter(0)}));
+    pass(1s);
+    BOOST_TEST_REQUIRE(acquiring.done());
+    auto held = acquiring.get(io());
+    run_coro(io(), held.extend(60s));
+    BOOST_TEST((held.expires_at() > lease_clock::now() + 50s));
+    for (const std::size_t each : {a, b})
+        nodes[each]->deliver();
+    pass(1s);
+    BOOST_TEST(held.held());
+    BOOST_TEST(run_coro(io(), held.is_locked()));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
