@@ -176,25 +176,38 @@ void share::go_on()
         abandon();
 }
 
+share::way_back share::use_up(bool attempts) noexcept
+{
+    way_back begun;
+    used_up_ = true;
+    begun.refused.swap(next_);
+    if (attempts) {
+        begun.goes = !under_way_;
+        under_way_ = taking_back_ = true;
+    }
+    return begun;
+}
+
+void share::set_out(way_back begun)
+{
+    if (begun.refused)
+        refuse(std::move(*begun.refused));
+    if (begun.goes)
+        abandon();
+}
+
 void share::take_back(completion<release_outcome> done)
 {
-    std::optional<request> refused;
-    bool goes = false;
+    way_back begun;
     {
         const std::lock_guard guard(mutex_);
-        used_up_ = true;
-        refused.swap(next_);
-        if (under_way_ || may_stand_) {
+        const bool attempts = under_way_ || may_stand_;
+        if (attempts)
             takers_.push_back(std::move(done));
-            goes = !under_way_;
-            under_way_ = taking_back_ = true;
-        }
+        begun = use_up(attempts);
     }
-    if (refused)
-        refuse(std::move(*refused));
-    if (goes)
-        abandon();
-    else if (done)
+    set_out(std::move(begun));
+    if (done)
         done({release_status::not_held, nullptr});
 }
 
@@ -210,27 +223,18 @@ void share::take_back_again(completion<release_outcome> done)
 void share::orphan()
 {
     const auto epoch = node_->attempt_begins();
-    std::optional<request> refused;
-    bool attempted = false;
-    bool goes = false;
+    way_back begun;
+    bool attempts = false;
     {
         const std::lock_guard guard(mutex_);
-        used_up_ = true;
-        refused.swap(next_);
-        const bool is_new = !std::exchange(orphaned_, true);
-        if (is_new)
+        if (!std::exchange(orphaned_, true)) {
             epoch_ = epoch;
-        if (is_new && (under_way_ || (may_stand_ && !tried_))) {
-            attempted = counted_ = true;
-            goes = !under_way_;
-            under_way_ = taking_back_ = true;
+            attempts = counted_ = under_way_ || (may_stand_ && !tried_);
         }
+        begun = use_up(attempts);
     }
-    if (refused)
-        refuse(std::move(*refused));
-    if (goes)
-        abandon();
-    if (!attempted) {
+    set_out(std::move(begun));
+    if (!attempts) {
         keep_if_needed();
         node_->attempt_ends();
     }

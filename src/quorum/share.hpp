@@ -76,6 +76,16 @@ private:
     void begin(extend_request asked);
     void begin(valid_request asked);
     void go_on();
+    /// What an end of its use leaves to be done without the mutex.
+    struct way_back
+    {
+        /// What was asked of it and not sent yet.
+        std::optional<request> refused;
+        /// A take-back is to be sent now, not behind what is under way.
+        bool goes = false;
+    };
+    [[nodiscard]] way_back use_up(bool attempts) noexcept;
+    void set_out(way_back begun);
     void abandon();
     void drop_waiting() noexcept;
     void on_abandoned(const release_outcome& outcome);
