@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/collisions.hpp"
 
-#include "core/retry_schedule.hpp"
+#include "core/jitter.hpp"
 
 #include <algorithm>
 

@@ -8,9 +8,6 @@
 
 namespace colock::detail {
 
-/// Evenly from `delay * (1 - fraction)` to `delay * (1 + fraction)`.
-[[nodiscard]] lease_clock::duration spread(lease_clock::duration delay, double fraction);
-
 /// Where one call stands under its retry policy. Knows no I/O and reads no clock: it is told the time.
 class retry_schedule
 {

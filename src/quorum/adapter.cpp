@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "quorum/adapter.hpp"
 
+#include "core/jitter.hpp"
 #include "quorum/census.hpp"
 #include "quorum/node.hpp"
 #include "quorum/share.hpp"
@@ -12,7 +13,6 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <utility>
 
 namespace colock::quorum {
@@ -386,9 +386,7 @@ private:
     /// Two that have each won a minority must not meet again in step.
     [[nodiscard]] lease_clock::duration poll_delay() const
     {
-        static thread_local std::minstd_rand random(std::random_device{}());
-        return std::chrono::duration_cast<lease_clock::duration>(
-            settings_.poll_interval * std::uniform_real_distribution<>(0.5, 1.5)(random));
+        return colock::detail::spread(settings_.poll_interval, 0.5);
     }
 
     const settings settings_;

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <random>
 #include <utility>
 
 namespace colock::redis::detail {
@@ -47,13 +46,6 @@ std::string_view info_field(std::string_view info, std::string_view name)
             return info.substr(value + 1, info.find_first_of("\r\n", value) - value - 1);
     }
     return {};
-}
-
-std::chrono::milliseconds backoff(unsigned failures)
-{
-    static thread_local std::minstd_rand random(std::random_device{}());
-    const auto base = 100.0 * static_cast<double>(1u << std::min(failures, 4u));
-    return std::chrono::milliseconds(static_cast<int>(base * std::uniform_real_distribution<>(0.5, 1.5)(random)));
 }
 
 void push_greeting(boost::redis::request& request, const location& who)
@@ -315,7 +307,7 @@ void client::opened()
 {
     auto& run = *runtime_;
     run.now = runtime::phase::open;
-    run.failures = 0;
+    run.commands_backoff.reset();
     run.problem = nullptr;
     run.used = lease_clock::now();
     if (const auto events = events_.lock()) {
@@ -412,7 +404,8 @@ void client::retry_later()
         return;
     }
     run.now = runtime::phase::waiting;
-    run.retry.expires_after(std::exchange(run.reconnects_at_once, false) ? 0ms : backoff(run.failures++));
+    run.retry.expires_after(
+        std::exchange(run.reconnects_at_once, false) ? lease_clock::duration::zero() : run.commands_backoff.next());
     run.retry.async_wait([self = shared_from_this()](const error_code& code) {
         if (code || self->runtime_->now != runtime::phase::waiting)
             return;

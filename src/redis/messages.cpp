@@ -244,7 +244,7 @@ void client::subscribed(const std::vector<channels::channel_ptr>& asked, const r
         run.messages->close();
         return;
     }
-    run.message_failures = 0;
+    run.messages_backoff.reset();
     wake_all(channels_.arm(asked));
     subscribe_some();
 }
@@ -289,7 +289,7 @@ void client::message_link_ended()
         return;
     }
     run.message_retry_pending = true;
-    run.message_retry.expires_after(backoff(run.message_failures++));
+    run.message_retry.expires_after(run.messages_backoff.next());
     run.message_retry.async_wait([self = shared_from_this()](const error_code& code) {
         self->runtime_->message_retry_pending = false;
         if (!code)

@@ -5,6 +5,7 @@
 #include "redis/client.hpp"
 #include "redis/failures.hpp"
 #include "redis/link.hpp"
+#include "remote/backoff.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -117,7 +118,7 @@ struct client::runtime
     bool was_ready = false;
     bool announced_loss = false;
     bool reconnects_at_once = false;
-    unsigned failures = 0;
+    remote::backoff commands_backoff;
     /// Why there is no connection.
     failure_ptr problem;
     /// What was wrong with the first Sentinel that did not name the master.
@@ -131,7 +132,7 @@ struct client::runtime
     std::shared_ptr<link> messages;
     bool messages_ready = false;
     bool message_retry_pending = false;
-    unsigned message_failures = 0;
+    remote::backoff messages_backoff;
     /// Requests of theirs that are unanswered.
     unsigned subscriptions_in_flight = 0;
     /// The process of the server that the connection for messages was made to; empty if that is not known.
@@ -164,9 +165,6 @@ void client::on_strand(Function function, Initiate initiate)
 
 /// The value of a line of INFO; empty: there is none.
 [[nodiscard]] std::string_view info_field(std::string_view info, std::string_view name);
-
-/// Around 100 ms at first, up to about 2 s: all clients of a server that returns should not do so at once.
-[[nodiscard]] std::chrono::milliseconds backoff(unsigned failures);
 
 /// Speaks RESP3, by name and password.
 void push_greeting(boost::redis::request& request, const location& who);

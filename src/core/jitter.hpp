@@ -1,0 +1,11 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/clock.hpp>
+
+namespace colock::detail {
+
+/// Evenly from `delay * (1 - fraction)` to `delay * (1 + fraction)`.
+[[nodiscard]] lease_clock::duration spread(lease_clock::duration delay, double fraction);
+
+} // namespace colock::detail
