@@ -22,10 +22,6 @@ failure_ptr too_late_to_use()
 /// An uncontended acquire in memory never suspends; every so often it lets others run.
 constexpr unsigned immediate_grants_in_a_row = 64;
 
-/// An attempt that has been under way for less, or for less than twice what the last answer took, does not yet show
-/// that the backend has fallen silent.
-constexpr auto still_fresh = std::chrono::milliseconds(100);
-
 [[noreturn]] void throw_failed(const failure& why, error_context context)
 {
     context.cause = why.cause;
@@ -96,7 +92,7 @@ core::step core::grant_at_once(const record_ptr& wanted, time_point now)
     if (!can_.immediate || options_.observer || (may_be_queued(wanted->key_hash()) && is_queued(*wanted)) ||
         closed_to_new_.load())
         return step::again;
-    wanted->attempted = true;
+    wanted->attempting.sent_at_once();
     wanted->set_sent(now);
     std::optional<create_outcome> outcome;
     backend_->start_create(wanted, completion<create_outcome>::into(outcome));
@@ -117,44 +113,30 @@ core::step core::grant_at_once(const record_ptr& wanted, time_point now)
     return stats_.grants % immediate_grants_in_a_row == 0 ? step::yield : step::granted;
 }
 
-core::step core::next_step(
-    record_ptr& wanted, retry_schedule& schedule, std::optional<time_point> now, std::uint32_t& seen)
-{
-    throw_if_inherited(*wanted);
-    if (wanted->where() != phase::acquiring)
-        return step::granted;
-    if (closed_to_new_.load(std::memory_order_relaxed))
-        throw_shutting_down(*wanted);
-    if (wanted->spent())
-        wanted = take_over_from(wanted);
-    return wait_or_attempt(wanted, schedule, now ? *now : lease_clock::now(), seen);
-}
-
 void core::judge(const record_ptr& wanted, retry_schedule& schedule, create_outcome outcome)
 {
     record& subject = *wanted;
     const auto now = lease_clock::now();
-    bool counts = subject.counted;
+    const auto took = now - subject.sent();
+    bool counts = true;
     subject.outcome.error.reset();
-    subject.holder_expires = time_point::max();
-    subject.fresh_turn = false;
-    subject.answer_took = now - subject.sent();
     switch (outcome.status) {
     case create_status::granted:
+        subject.attempting.found_no_use(took);
         subject.outcome.error = too_late_to_use();
         take_back_late_grant(wanted, now);
-        counts = true;
         break;
     case create_status::busy:
+        counts = subject.attempting.found_busy(took, outcome.retry_after > lease_clock::duration::zero()
+                                                         ? saturating_add(now, outcome.retry_after)
+                                                         : time_point::max());
         subject.outcome.holder = std::move(outcome.holder);
-        if (outcome.retry_after > lease_clock::duration::zero())
-            subject.holder_expires = saturating_add(now, outcome.retry_after);
         break;
     case create_status::failed:
         if (!may_be_tried_again(outcome.error->code))
             throw_failed(*outcome.error, context_of(subject));
+        subject.attempting.found_no_use(took);
         subject.outcome.error = std::move(outcome.error);
-        counts = true;
         break;
     }
     if (counts && !schedule.failed(now)) {
@@ -197,8 +179,7 @@ core::record_ptr core::take_over_from(const record_ptr& spent)
 last_answer core::answer_to(const record& wanted, time_point now)
 {
     if (wanted.under_way != operation::none) {
-        const bool silent = now - wanted.sent() >= std::max<lease_clock::duration>(still_fresh, 2 * wanted.answer_took);
-        return {.heard = wanted.attempts_made > 0 && !silent,
+        return {.heard = wanted.attempts_made > 0 && !wanted.attempting.is_overdue(wanted.sent(), now),
             .sent = true,
             .error = wanted.outcome.error,
             .holder = wanted.outcome.holder};
@@ -266,142 +247,171 @@ void core::prepare_token(const record& wanted) const
         static_cast<void>(wanted.token());
 }
 
-core::step core::wait_or_attempt(
-    const record_ptr& wanted, retry_schedule& schedule, time_point now, std::uint32_t& seen)
+/// One look of an acquiring coroutine at where it stands, and what it does then. The mutex is held until then.
+class core::acquire_step
 {
-    record& subject = *wanted;
-    work todo;
-    std::unique_lock guard(mutex_);
+public:
+    acquire_step(core& self, const record_ptr& wanted, retry_schedule& schedule, time_point now)
+        : self_(self), wanted_(wanted), schedule_(schedule), now_(now), guard_(self.mutex_)
+    {
+    }
+
+    /// `seen` is the version that it has looked at.
+    [[nodiscard]] step take(std::uint32_t& seen);
+
+private:
+    [[nodiscard]] attempt::view look() const;
+    [[nodiscard]] step carry_out(const attempt::decision& next);
+    [[nodiscard]] step send(bool counts);
+    [[nodiscard]] step wait(const attempt::decision& next);
+    [[nodiscard]] step judge_answer();
+    [[noreturn]] void give_up();
+    void count_failure();
+    void unlock()
+    {
+        guard_.unlock();
+        todo_.run(self_);
+    }
+
+    core& self_;
+    const record_ptr& wanted_;
+    retry_schedule& schedule_;
+    const time_point now_;
+    // Before the guard: what it owns is destroyed after the mutex is released.
+    work todo_;
+    std::unique_lock<light_mutex> guard_;
+};
+
+core::step core::acquire_step::take(std::uint32_t& seen)
+{
+    record& subject = *wanted_;
     if (subject.where() != phase::acquiring)
         return step::granted;
     if (!subject.queue && !subject.outcome_ready)
-        enqueue(subject, subject.attempted, todo);
+        self_.enqueue(subject, subject.attempting.was_sent(), todo_);
     seen = subject.version;
     subject.open_to_hand_over = false;
+    if (std::exchange(subject.outcome_ready, false))
+        return judge_answer();
+    return carry_out(subject.attempting.next(now_, look(), schedule_));
+}
 
-    const auto unlocked = [&](auto act) {
-        guard.unlock();
-        todo.run(*this);
-        act();
-    };
-    // It waits for the answer as it would wait for anything else; one that comes at once is looked at without that.
-    const auto attempt = [&](bool counted) {
-        if (subject.asks_leave && !std::exchange(subject.has_leave, false)) {
-            unlocked([] {});
-            return step::turn;
-        }
-        this->schedule(subject, schedule.deadline());
-        const bool waits = begin_attempt(subject, now, counted);
-        unlocked([&] { send_attempt(wanted, waits); });
-        return can_.immediate ? step::again : step::park;
-    };
-    const auto give_up_now = [&] {
-        const auto last = answer_to(subject, now);
-        unlocked([&] { give_up(subject, schedule, last); });
-    };
-    const auto count_failure = [&] {
-        const auto last = answer_to(subject, now);
-        unlocked([&] {
-            if (!schedule.failed(now))
-                give_up(subject, schedule, last);
-        });
-    };
-    if (std::exchange(subject.outcome_ready, false)) {
-        create_outcome outcome = std::move(subject.outcome);
-        if (subject.queue)
-            subject.queue->answer = {.heard = true, .error = outcome.error};
-        unlocked([&] { judge(wanted, schedule, std::move(outcome)); });
-        return step::again;
-    }
-    if (subject.under_way != operation::none) {
-        // The answer may arrive while this is thrown: nothing of it is looked at.
-        if (now >= schedule.deadline())
-            give_up_now();
-        this->schedule(subject, schedule.deadline());
+attempt::view core::acquire_step::look() const
+{
+    const record& subject = *wanted_;
+    const record* const holder = subject.queue->holder;
+    return {.is_head = subject.is_head,
+        .unanswered = subject.under_way != operation::none,
+        .events = self_.can_.events,
+        .held_here_until = holder && !self_.can_.fifo ? holder->lease().valid_until() : time_point::min(),
+        .stands_back_until = subject.queue->stands_back_until};
+}
+
+core::step core::acquire_step::carry_out(const attempt::decision& next)
+{
+    switch (next.what) {
+    case attempt::action::await_answer:
+        self_.schedule(*wanted_, next.until);
         return step::park;
+    case attempt::action::send:
+        return send(next.counts);
+    case attempt::action::ask_leave:
+        unlock();
+        return step::turn;
+    case attempt::action::count:
+        count_failure();
+        return next.yields ? step::yield : step::again;
+    case attempt::action::yield:
+        wanted_->attempting.yielded();
+        unlock();
+        return step::yield;
+    case attempt::action::wait:
+        return wait(next);
+    case attempt::action::give_up:
+        break;
     }
-    const record* holder = subject.queue->holder;
-    const bool stands_back = subject.is_head && subject.waited && now < subject.queue->stands_back_until;
-    const bool blocked_here =
-        stands_back || (subject.is_head && !can_.fifo && holder && now < holder->lease().valid_until());
-    const bool too_late = now >= schedule.deadline();
-    const auto expiry = std::min(subject.holder_expires, subject.sooner_expiry);
-    if (subject.is_head && !subject.attempted && !subject.event && !(subject.waited && too_late)) {
-        // Held by this very locker: the release will hand over, or wake; until then the backend could only say busy.
-        if (blocked_here && schedule.attempts() == 0) {
-            count_failure();
-            return step::again;
-        }
-        if (!blocked_here)
-            return attempt(now >= schedule.next_at());
-    }
-    if (too_late)
-        give_up_now();
-    if (!subject.is_head) {
-        // Not its turn yet: it counts its attempts by its own delays, without a word to the backend.
-        if (schedule.finite() && now >= schedule.next_at()) {
-            count_failure();
-            return step::yield;
-        }
-    } else if (!stands_back &&
-               (now >= schedule.next_at() || now >= expiry || (subject.event && !subject.outcome.error)))
-    {
-        // At once, over and over, would starve the loop.
-        if (!std::exchange(subject.fresh_turn, true)) {
-            unlocked([] {});
-            return step::yield;
-        }
-        return attempt(now >= schedule.next_at());
-    }
+    give_up();
+}
 
-    if (!std::exchange(subject.waited, true)) {
-        ++stats_.waits;
-        ++stats_.waiting;
+/// It waits for the answer as it would wait for anything else; one that comes at once is looked at without that.
+core::step core::acquire_step::send(bool counts)
+{
+    self_.schedule(*wanted_, schedule_.deadline());
+    const bool listens = self_.begin_attempt(*wanted_, now_, counts);
+    unlock();
+    self_.send_attempt(wanted_, listens);
+    return self_.can_.immediate ? step::again : step::park;
+}
+
+core::step core::acquire_step::wait(const attempt::decision& next)
+{
+    record& subject = *wanted_;
+    if (!subject.attempting.has_waited()) {
+        ++self_.stats_.waits;
+        ++self_.stats_.waiting;
     }
-    const bool fails = subject.is_head && subject.attempted && subject.outcome.error;
-    if (options_.observer && !fails && !std::exchange(subject.told_waiting, true))
-        todo.tell({.what = work::note::waiting, .subject = wanted});
-    time_point until = schedule.deadline();
-    if (stands_back)
-        until = std::min(until, subject.queue->stands_back_until);
-    else if (subject.is_head)
-        until = std::min(
-            {until, schedule.next_at(), subject.attempted || !blocked_here ? expiry : holder->lease().valid_until()});
-    else if (schedule.finite())
-        until = std::min(until, schedule.next_at());
-    this->schedule(subject, until);
-    subject.fresh_turn = true;
-    // After an error only time helps: an event source that is just as broken could end each wait at once.
-    const bool listens =
-        subject.is_head && subject.attempted && !subject.outcome.error && can_.events && !subject.waiting_on_adapter;
-    if (listens) {
-        subject.waiting_on_adapter = true;
-        ++subject.wait_number;
-    }
+    // Who waits after an error is not told that the lock is busy.
+    const bool fails = subject.is_head && subject.attempting.was_sent() && subject.outcome.error;
+    if (self_.options_.observer && !fails && !std::exchange(subject.told_waiting, true))
+        todo_.tell({.what = work::note::waiting, .subject = wanted_});
+    self_.schedule(subject, next.until);
+    const std::uint32_t number = subject.attempting.waits(next.listens);
     // A hand-over would be an operation on this claim, and none may begin before its wait has.
-    subject.open_to_hand_over = !listens && !subject.asks_leave;
-    const std::uint32_t number = subject.wait_number;
-    guard.unlock();
-    todo.run(*this);
-    if (listens) {
-        start_wait_at_adapter(subject, number, until);
-        guard.lock();
-        subject.open_to_hand_over = !subject.asks_leave;
+    subject.open_to_hand_over = !next.listens && !subject.attempting.asks_leave();
+    unlock();
+    if (next.listens) {
+        self_.start_wait_at_adapter(subject, number, next.until);
+        guard_.lock();
+        subject.open_to_hand_over = !subject.attempting.asks_leave();
     }
     return step::wait;
 }
 
-bool core::begin_attempt(record& wanted, time_point now, bool counted)
+core::step core::acquire_step::judge_answer()
+{
+    create_outcome outcome = std::move(wanted_->outcome);
+    if (wanted_->queue)
+        wanted_->queue->answer = {.heard = true, .error = outcome.error};
+    unlock();
+    self_.judge(wanted_, schedule_, std::move(outcome));
+    return step::again;
+}
+
+void core::acquire_step::give_up()
+{
+    const auto last = answer_to(*wanted_, now_);
+    unlock();
+    self_.give_up(*wanted_, schedule_, last);
+}
+
+void core::acquire_step::count_failure()
+{
+    const auto last = answer_to(*wanted_, now_);
+    unlock();
+    if (!schedule_.failed(now_))
+        self_.give_up(*wanted_, schedule_, last);
+}
+
+core::step core::next_step(
+    record_ptr& wanted, retry_schedule& schedule, std::optional<time_point> now, std::uint32_t& seen)
+{
+    throw_if_inherited(*wanted);
+    if (wanted->where() != phase::acquiring)
+        return step::granted;
+    if (closed_to_new_.load(std::memory_order_relaxed))
+        throw_shutting_down(*wanted);
+    if (wanted->spent())
+        wanted = take_over_from(wanted);
+    return acquire_step(*this, wanted, schedule, now ? *now : lease_clock::now()).take(seen);
+}
+
+bool core::begin_attempt(record& wanted, time_point now, bool counts)
 {
     wanted.under_way = operation::create;
-    if (counted && wanted.attempts_made > 0)
+    if (counts && wanted.attempts_made > 0)
         ++stats_.retries;
-    wanted.event = false;
-    wanted.sooner_expiry = time_point::max();
-    wanted.counted = counted;
-    wanted.attempted = true;
     wanted.set_sent(now);
-    return std::exchange(wanted.waiting_on_adapter, false);
+    return wanted.attempting.sent(counts);
 }
 
 void core::send_attempt(const record_ptr& wanted, bool waits)
@@ -424,10 +434,8 @@ void core::on_woken(const record_ptr& waiting, std::uint32_t wait_number)
     work todo;
     {
         const std::lock_guard guard(mutex_);
-        if (waiting->where() != phase::acquiring || !waiting->waiting_on_adapter || waiting->wait_number != wait_number)
+        if (waiting->where() != phase::acquiring || !waiting->attempting.woken(wait_number))
             return;
-        waiting->waiting_on_adapter = false;
-        waiting->event = true;
         waiting->notify(todo.wakes);
     }
     todo.run(*this);
@@ -505,7 +513,7 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
             throw_failed(*why, self->context_of(*wanted));
         co_return std::nullopt;
     }
-    if (!wanted->attempted) {
+    if (!wanted->attempting.was_sent()) {
         {
             const std::lock_guard guard(self->mutex_);
             static_cast<void>(self->begin_attempt(*wanted, now, true));

@@ -201,8 +201,7 @@ private:
     [[nodiscard]] step next_step(
         record_ptr& wanted, retry_schedule& schedule, std::optional<time_point> now, std::uint32_t& seen);
     void judge(const record_ptr& wanted, retry_schedule& schedule, create_outcome outcome);
-    [[nodiscard]] step wait_or_attempt(
-        const record_ptr& wanted, retry_schedule& schedule, time_point now, std::uint32_t& seen);
+    class acquire_step;
     [[noreturn]] void give_up(const record& wanted, const retry_schedule& schedule, const last_answer& last) const;
     /// The mutex is held.
     [[nodiscard]] static last_answer answer_to(const record& wanted, time_point now);
@@ -218,7 +217,7 @@ private:
     void prepare_token(const record& wanted) const;
     void stops_acquiring() noexcept;
     /// The mutex is held. True if it waits at the adapter, which is to be cancelled.
-    [[nodiscard]] bool begin_attempt(record& wanted, time_point now, bool counted);
+    [[nodiscard]] bool begin_attempt(record& wanted, time_point now, bool counts);
     void send_attempt(const record_ptr& wanted, bool waits);
     void start_wait_at_adapter(record& wanted, std::uint32_t number, time_point until);
     [[nodiscard]] step grant_at_once(const record_ptr& wanted, time_point now);

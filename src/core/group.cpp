@@ -76,7 +76,7 @@ private:
 core::record_ptr core::gathering::prepare(const std::string& key) const
 {
     auto wanted = core::prepare(core_, std::string(key), acquire_options(options_), renewal::manual, true, group_.id_);
-    wanted->asks_leave = key != keys_.front();
+    wanted->attempting.asks_leave(key != keys_.front());
     wanted->started = schedule_.start();
     return wanted;
 }
@@ -87,7 +87,7 @@ core::gathering::candidate_ptr core::gathering::make_candidate(const std::string
     auto wanted = prepare(key);
     core_->prepare_token(*wanted);
     wanted->attempts_made = rounds_;
-    wanted->answer_took = answer_took_;
+    wanted->attempting.answer_took(answer_took_);
     wanted->outcome.error = last_error_;
     return std::make_unique<candidate>(*core_, std::move(wanted));
 }
@@ -163,18 +163,18 @@ asio::awaitable<core::gathering::candidate_ptr> core::gathering::round(candidate
 /// True if it is granted. Else it waits for its turn.
 asio::awaitable<bool> core::gathering::attempt(candidate& one)
 {
-    if (!one.wanted->attempted) {
+    if (!one.wanted->attempting.was_sent()) {
         const auto now = lease_clock::now();
-        one.wanted->counted = now >= schedule_.next_at();
+        one.wanted->attempting.counts(now >= schedule_.next_at());
         if (const step at_once = core_->grant_at_once(one.wanted, now); at_once != step::again) {
             if (at_once == step::yield)
                 co_await asio::post(asio::deferred);
             co_return true;
         }
     }
-    one.wanted->has_leave = true;
+    one.wanted->attempting.has_leave(true);
     const step reached = co_await proceed(one, step::wait);
-    one.wanted->has_leave = false;
+    one.wanted->attempting.has_leave(false);
     co_return reached == step::granted;
 }
 
@@ -199,7 +199,7 @@ asio::awaitable<core::step> core::gathering::proceed(candidate& one, step until)
 void core::gathering::note_failure(const candidate& busy)
 {
     ++rounds_;
-    answer_took_ = busy.wanted->answer_took;
+    answer_took_ = busy.wanted->attempting.answer_took();
     last_error_ = busy.wanted->outcome.error;
     // What is waited for at the first key, nothing was held for.
     if (!last_error_ && !group_.locks_.empty())
@@ -223,7 +223,7 @@ asio::awaitable<core::gathering::candidate_ptr> core::gathering::await_turn(cand
     auto fresh = make_candidate(busy->wanted->key());
     {
         const std::lock_guard guard(core_->mutex_);
-        if (!busy->wanted->event)
+        if (!busy->wanted->attempting.was_told())
             co_return busy;
         core_->change_places(*busy->wanted, *fresh->wanted);
     }

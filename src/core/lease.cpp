@@ -65,7 +65,7 @@ void core::hold(record& wanted, std::uint64_t fence)
     held_.push_back(wanted);
 
     ++stats_.grants;
-    if (wanted.waited) {
+    if (wanted.attempting.has_waited()) {
         --stats_.waiting;
         const auto waited = lease_clock::now() - wanted.started;
         stats_.waited_total += waited;

@@ -134,7 +134,7 @@ void core::wake_heads(const record& ended, work& todo)
     for (record& member : queue->members) {
         if (!member.is_head)
             break;
-        member.event = true;
+        member.attempting.told();
         member.notify(todo.wakes);
     }
 }
@@ -147,7 +147,7 @@ void core::wake_for_earlier_expiry(const record& shortened, time_point expires, 
     for (record& member : queue->members) {
         if (!member.is_head)
             break;
-        member.sooner_expiry = std::min(member.sooner_expiry, expires);
+        member.attempting.hears_of_expiry(expires);
         member.notify(todo.wakes);
     }
 }

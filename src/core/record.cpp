@@ -25,18 +25,11 @@ void record::go_on_for(record& spent) noexcept
     own_policy = std::move(spent.own_policy);
     outcome = std::move(spent.outcome);
     outcome_ready = std::exchange(spent.outcome_ready, false);
-    holder_expires = spent.holder_expires;
     started = spent.started;
     attempts_made.store(spent.attempts_made.load(std::memory_order_relaxed), std::memory_order_relaxed);
     max_hold = spent.max_hold;
     renews = spent.renews;
-    attempted = spent.attempted;
-    counted = spent.counted;
-    fresh_turn = spent.fresh_turn;
-    event = spent.event;
-    asks_leave = spent.asks_leave;
-    has_leave = spent.has_leave;
-    waited = std::exchange(spent.waited, false);
+    attempting.go_on_for(spent.attempting);
 }
 
 void* record::operator new(std::size_t size)

@@ -6,6 +6,7 @@
 #include <colock/lock.hpp>
 #include <colock/options.hpp>
 
+#include "core/attempt.hpp"
 #include "core/parking.hpp"
 #include "core/retry_schedule.hpp"
 
@@ -104,14 +105,7 @@ public:
     /// The answer to the last attempt; once judged, what is left of it for messages: the holder and the error.
     create_outcome outcome;
     time_point started{};
-    /// How long the last answer took.
-    lease_clock::duration answer_took{0};
-    /// When the grant that stands in the way expires; an expiry wakes nobody.
-    time_point holder_expires = time_point::max();
-    /// An earlier one that was heard of since the last attempt was sent. Guarded by the mutex.
-    time_point sooner_expiry = time_point::max();
-    /// The head's wait at the adapter; a late completion of an earlier one carries another number.
-    std::uint32_t wait_number = 0;
+    attempt attempting;
     /// Atomic, because an acquire that ends while an attempt is under way tells how many there were.
     std::atomic<std::uint32_t> attempts_made{0};
 
@@ -146,27 +140,13 @@ public:
 
     // Of the acquire.
     bool is_head = false;
-    /// At least one create was started.
-    bool attempted = false;
-    /// The attempt under way counts under the policy: it was not made because of a wake-up.
-    bool counted = true;
     /// Some create may have left a place in the backend's queue, a grant, or an unknown state.
     bool left_trace = false;
-    bool waited = false;
     /// The observer was told that it waits.
     bool told_waiting = false;
-    /// It has been suspended since its last attempt.
-    bool fresh_turn = true;
     bool outcome_ready = false;
     /// Its coroutine is suspended as a head that waits, so that a local holder may hand over to it.
     bool open_to_hand_over = false;
-    bool event = false;
-    bool waiting_on_adapter = false;
-    /// One of several that are wanted together: it takes part in its key's queue as any other, but when its turn has
-    /// come, it is for the group to say when it may be attempted; none is handed to it.
-    bool asks_leave = false;
-    /// For one attempt.
-    bool has_leave = false;
 
     // Of the lease.
     bool granted = false;

@@ -35,11 +35,8 @@ void core::give_back(record& ending, work& todo)
     if (next) {
         next->under_way = operation::create;
         next->open_to_hand_over = false;
-        next->counted = false;
-        next->attempted = true;
-        next->event = false;
         next->set_sent(now);
-        if (std::exchange(next->waiting_on_adapter, false))
+        if (next->attempting.sent(false))
             todo.ask(work::action::cancel_wait, *next);
         todo.ask(work::action::hand_over, ending, std::move(next));
     } else {
@@ -163,9 +160,9 @@ void core::depart(const record_ptr& wanted) noexcept
             const std::lock_guard guard(mutex_);
             leave_queue(subject, todo);
             if (subject.where() == phase::acquiring) {
-                if (std::exchange(subject.waited, false))
+                if (subject.attempting.stops_waiting())
                     --stats_.waiting;
-                if (std::exchange(subject.waiting_on_adapter, false))
+                if (subject.attempting.stops_listening())
                     todo.ask(work::action::cancel_wait, subject);
                 schedule(subject, time_point::max());
                 if ((subject.under_way == operation::none && !subject.left_trace) || subject.inherited()) {

@@ -1,0 +1,138 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/attempt.hpp"
+
+#include "core/retry_schedule.hpp"
+
+namespace colock::detail {
+
+namespace {
+
+/// One that has been under way for less, or for less than twice what the last answer took, does not yet show that the
+/// backend has fallen silent.
+constexpr auto still_fresh = std::chrono::milliseconds(100);
+
+} // namespace
+
+attempt::decision attempt::next(time_point now, const view& seen, const retry_schedule& schedule) const noexcept
+{
+    const bool too_late = now >= schedule.deadline();
+    if (seen.unanswered) {
+        // The answer may arrive while it gives up: nothing of it is looked at.
+        return {.what = too_late ? action::give_up : action::await_answer, .until = schedule.deadline()};
+    }
+    const bool due = now >= schedule.next_at();
+    if (!seen.is_head) {
+        if (too_late)
+            return {.what = action::give_up};
+        if (schedule.finite() && due)
+            return {.what = action::count, .yields = true};
+        return wait(seen, schedule);
+    }
+
+    const bool stands_back = waited_ && now < seen.stands_back_until;
+    const bool blocked_here = stands_back || now < seen.held_here_until;
+    if (!was_sent_ && !told_ && !(waited_ && too_late)) {
+        if (!blocked_here)
+            return send(now, schedule);
+        // The release will hand over, or wake.
+        if (schedule.attempts() == 0)
+            return {.what = action::count};
+    }
+    if (too_late)
+        return {.what = action::give_up};
+    // After an error only time helps: an event source that is just as broken could end each wait at once.
+    const bool wanted = due || now >= std::min(holder_expires_, sooner_expiry_) || (told_ && !failed_);
+    if (wanted && !stands_back)
+        return fresh_turn_ ? send(now, schedule) : decision{.what = action::yield};
+
+    decision result = wait(seen, schedule);
+    if (stands_back)
+        result.until = std::min(schedule.deadline(), seen.stands_back_until);
+    else if (!was_sent_ && blocked_here)
+        result.until = std::min({schedule.deadline(), schedule.next_at(), seen.held_here_until});
+    return result;
+}
+
+attempt::decision attempt::send(time_point now, const retry_schedule& schedule) const noexcept
+{
+    if (asks_leave_ && !has_leave_)
+        return {.what = action::ask_leave};
+    return {.what = action::send, .counts = now >= schedule.next_at()};
+}
+
+attempt::decision attempt::wait(const view& seen, const retry_schedule& schedule) const noexcept
+{
+    decision result{.until = schedule.deadline()};
+    if (seen.is_head) {
+        result.listens = seen.events && was_sent_ && !failed_ && !listens_;
+        result.until = std::min({result.until, schedule.next_at(), holder_expires_, sooner_expiry_});
+    } else if (schedule.finite()) {
+        result.until = std::min(result.until, schedule.next_at());
+    }
+    return result;
+}
+
+bool attempt::sent(bool counts) noexcept
+{
+    told_ = false;
+    has_leave_ = false;
+    sooner_expiry_ = time_point::max();
+    counts_ = counts;
+    was_sent_ = true;
+    return stops_listening();
+}
+
+void attempt::answered(lease_clock::duration took) noexcept
+{
+    answer_took_ = took;
+    fresh_turn_ = false;
+    holder_expires_ = time_point::max();
+}
+
+bool attempt::found_busy(lease_clock::duration took, time_point expires) noexcept
+{
+    answered(took);
+    failed_ = false;
+    holder_expires_ = expires;
+    return counts_;
+}
+
+void attempt::found_no_use(lease_clock::duration took) noexcept
+{
+    answered(took);
+    failed_ = true;
+}
+
+std::uint32_t attempt::waits(bool listens) noexcept
+{
+    waited_ = true;
+    fresh_turn_ = true;
+    if (listens) {
+        listens_ = true;
+        ++wait_number_;
+    }
+    return wait_number_;
+}
+
+bool attempt::woken(std::uint32_t wait) noexcept
+{
+    if (!listens_ || wait != wait_number_)
+        return false;
+    listens_ = false;
+    told_ = true;
+    return true;
+}
+
+bool attempt::is_overdue(time_point sent, time_point now) const noexcept
+{
+    return now - sent >= std::max<lease_clock::duration>(still_fresh, 2 * answer_took_);
+}
+
+void attempt::go_on_for(attempt& spent) noexcept
+{
+    *this = spent;
+    listens_ = false;
+    spent.waited_ = false;
+}
+
+} // namespace colock::detail

@@ -1,0 +1,137 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/clock.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace colock::detail {
+
+class retry_schedule;
+
+/// What one acquire does next. Knows no I/O, takes no lock and reads no clock: it is told what happens, and asked.
+///
+/// Only the head of its key's local queue speaks to the backend. It tries at once; after a busy answer it tries again
+/// when its policy's delay is over, when the grant in its way expires, or when it was told that the lock may be free.
+/// Whoever stands behind counts its attempts by its own delays, without a word to the backend.
+class attempt
+{
+public:
+    using time_point = lease_clock::time_point;
+
+    /// What it sees of its key, and of its claim.
+    struct view
+    {
+        bool is_head = false;
+        /// An operation on its claim is under way.
+        bool unanswered = false;
+        /// The backend tells when the lock may be free.
+        bool events = false;
+        /// A holder of this very locker has it until then: the backend could only say busy.
+        time_point held_here_until = time_point::min();
+        /// It leaves the way to the waiters of other lockers until then.
+        time_point stands_back_until = time_point::min();
+    };
+
+    enum class action : unsigned char
+    {
+        await_answer,
+        send,
+        /// It would be sent now, but one of several that are wanted together needs leave.
+        ask_leave,
+        /// One more that failed, without having asked.
+        count,
+        /// At once, over and over, would starve the loop.
+        yield,
+        wait,
+        give_up,
+    };
+
+    struct decision
+    {
+        action what = action::wait;
+        /// To send: it counts under the policy, because it is not made for a wake-up.
+        bool counts = false;
+        /// To count: others run before it goes on.
+        bool yields = false;
+        /// To wait: the backend is to tell when the lock may be free.
+        bool listens = false;
+        /// To wait, or to await the answer.
+        time_point until = time_point::max();
+    };
+
+    [[nodiscard]] decision next(time_point now, const view& seen, const retry_schedule& schedule) const noexcept;
+
+    /// A create is sent. True if the backend listens for it, which is to be cancelled.
+    [[nodiscard]] bool sent(bool counts) noexcept;
+    /// One that the backend answers inside the call; it counts as was said before.
+    void sent_at_once() noexcept { was_sent_ = true; }
+    /// The answer is busy, after `took`; true if it counts under the policy.
+    [[nodiscard]] bool found_busy(lease_clock::duration took, time_point expires) noexcept;
+    /// The answer is an error, or of no use: this always counts.
+    void found_no_use(lease_clock::duration took) noexcept;
+    void yielded() noexcept { fresh_turn_ = true; }
+    /// Returns the number of this wait, if it listens.
+    std::uint32_t waits(bool listens) noexcept;
+    /// The wait with that number has ended at the backend; false if it was over already.
+    [[nodiscard]] bool woken(std::uint32_t wait) noexcept;
+    /// True if the backend listens for it, which is to be cancelled.
+    [[nodiscard]] bool stops_listening() noexcept { return std::exchange(listens_, false); }
+    /// The lock may be free: a release of this locker's.
+    void told() noexcept { told_ = true; }
+    /// The grant in its way ends earlier than was heard.
+    void hears_of_expiry(time_point earlier) noexcept { sooner_expiry_ = std::min(sooner_expiry_, earlier); }
+
+    /// For one of several that are wanted together: it takes part in its key's queue as any other, but when its turn
+    /// has come, it is for the group to say when it may be sent; none is handed to it.
+    void asks_leave(bool asks) noexcept { asks_leave_ = asks; }
+    [[nodiscard]] bool asks_leave() const noexcept { return asks_leave_; }
+    /// For one attempt.
+    void has_leave(bool has) noexcept { has_leave_ = has; }
+
+    /// It was sent at least once.
+    [[nodiscard]] bool was_sent() const noexcept { return was_sent_; }
+    [[nodiscard]] bool was_told() const noexcept { return told_; }
+    /// It had to wait, and is counted among the waiting.
+    [[nodiscard]] bool has_waited() const noexcept { return waited_; }
+    /// It is not to be counted any more; true if it was.
+    [[nodiscard]] bool stops_waiting() noexcept { return std::exchange(waited_, false); }
+    /// What is under way counts under the policy.
+    void counts(bool it_does) noexcept { counts_ = it_does; }
+
+    /// How long the last answer took.
+    [[nodiscard]] lease_clock::duration answer_took() const noexcept { return answer_took_; }
+    void answer_took(lease_clock::duration span) noexcept { answer_took_ = span; }
+    /// One that was sent then and is unanswered has been for so long that the backend has fallen silent.
+    [[nodiscard]] bool is_overdue(time_point sent, time_point now) const noexcept;
+
+    /// In the place of one whose claim is spent: as far as that has come, but nobody listens for it.
+    void go_on_for(attempt& spent) noexcept;
+
+private:
+    [[nodiscard]] decision send(time_point now, const retry_schedule& schedule) const noexcept;
+    [[nodiscard]] decision wait(const view& seen, const retry_schedule& schedule) const noexcept;
+    void answered(lease_clock::duration took) noexcept;
+
+    /// When the grant that stands in the way expires; an expiry wakes nobody.
+    time_point holder_expires_ = time_point::max();
+    /// An earlier one that was heard of since the last attempt was sent.
+    time_point sooner_expiry_ = time_point::max();
+    lease_clock::duration answer_took_{0};
+    /// A late end of an earlier wait carries another number.
+    std::uint32_t wait_number_ = 0;
+    bool was_sent_ = false;
+    bool counts_ = true;
+    bool failed_ = false;
+    bool waited_ = false;
+    /// It has been suspended since the last answer.
+    bool fresh_turn_ = true;
+    bool told_ = false;
+    bool listens_ = false;
+    bool asks_leave_ = false;
+    bool has_leave_ = false;
+};
+
+} // namespace colock::detail
