@@ -1,0 +1,294 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/attempt.hpp"
+
+#include "core/retry_schedule.hpp"
+
+#include <colock/retry.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <ostream>
+
+using namespace colock;
+using namespace std::chrono_literals;
+using colock::detail::attempt;
+using colock::detail::retry_schedule;
+
+namespace colock::detail {
+
+std::ostream& operator<<(std::ostream& out, attempt::action what)
+{
+    constexpr const char* names[] = {"await_answer", "send", "ask_leave", "count", "yield", "wait", "give_up"};
+    return out << names[static_cast<unsigned>(what)];
+}
+
+} // namespace colock::detail
+
+namespace {
+
+using action = attempt::action;
+using time_point = lease_clock::time_point;
+constexpr time_point start{1000h};
+constexpr auto never = time_point::max();
+
+constexpr attempt::view head{.is_head = true, .events = true};
+constexpr attempt::view behind{.events = true};
+
+/// An attempt under a policy, some time after it began.
+struct acquire
+{
+    retry_policy policy;
+    retry_schedule schedule{policy, start};
+    attempt tried{};
+
+    attempt::decision after(lease_clock::duration span, attempt::view seen = head) const
+    {
+        return tried.next(start + span, seen, schedule);
+    }
+    /// Sent, and answered busy; it counts as the policy says.
+    void busy_at(lease_clock::duration span, time_point expires = never)
+    {
+        static_cast<void>(tried.sent(start + span >= schedule.next_at()));
+        if (tried.found_busy(1ms, expires))
+            BOOST_TEST(schedule.failed(start + span));
+    }
+    void fails_at(lease_clock::duration span)
+    {
+        static_cast<void>(tried.sent(true));
+        tried.found_no_use(1ms);
+        BOOST_TEST(schedule.failed(start + span));
+    }
+};
+
+retry_policy every_two_seconds()
+{
+    return retry_policy::fixed(2s).jitter(0);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(attempts)
+
+BOOST_AUTO_TEST_CASE(a_head_tries_at_once)
+{
+    const acquire one{every_two_seconds()};
+    BOOST_TEST(one.after(0s).what == action::send);
+    BOOST_TEST(one.after(0s).counts);
+}
+
+BOOST_AUTO_TEST_CASE(whoever_has_not_waited_tries_once_however_late_it_is)
+{
+    const acquire one{every_two_seconds().total_time(0s)};
+    BOOST_TEST(one.after(1s).what == action::send);
+    acquire other{every_two_seconds().total_time(0s)};
+    other.tried.waits(false);
+    BOOST_TEST(other.after(1s).what == action::give_up);
+}
+
+BOOST_AUTO_TEST_CASE(after_a_busy_answer_a_head_waits_for_the_delay_the_expiry_or_the_end_of_its_time)
+{
+    acquire one{every_two_seconds().total_time(3s)};
+    one.busy_at(0s);
+    BOOST_TEST(one.after(1s).what == action::wait);
+    BOOST_TEST((one.after(1s).until == start + 2s));
+    one.tried.waits(true);
+    BOOST_TEST(one.after(2s).what == action::send);
+    BOOST_TEST(one.after(2s).counts);
+
+    one.busy_at(2s);
+    BOOST_TEST((one.after(2s + 1ms).until == start + 3s));
+    one.tried.waits(true);
+    BOOST_TEST(one.after(3s).what == action::give_up);
+
+    acquire expiring{every_two_seconds()};
+    expiring.busy_at(0s, start + 500ms);
+    BOOST_TEST((expiring.after(1ms).until == start + 500ms));
+    expiring.tried.waits(true);
+    BOOST_TEST(expiring.after(500ms).what == action::send);
+    BOOST_TEST(!expiring.after(500ms).counts);
+}
+
+BOOST_AUTO_TEST_CASE(an_earlier_expiry_is_one_of_the_attempt_that_was_answered)
+{
+    acquire one{every_two_seconds()};
+    one.busy_at(0s, start + 1s);
+    one.tried.hears_of_expiry(start + 300ms);
+    one.tried.hears_of_expiry(start + 400ms);
+    BOOST_TEST((one.after(1ms).until == start + 300ms));
+    one.tried.waits(true);
+    one.busy_at(300ms);
+    BOOST_TEST((one.after(301ms).until == start + 2s));
+    // Heard while the attempt was under way, it holds for the answer.
+    one.tried.waits(true);
+    static_cast<void>(one.tried.sent(false));
+    one.tried.hears_of_expiry(start + 700ms);
+    static_cast<void>(one.tried.found_busy(1ms, start + 1s));
+    BOOST_TEST((one.after(500ms).until == start + 700ms));
+}
+
+BOOST_AUTO_TEST_CASE(a_head_that_is_told_tries_again_without_counting)
+{
+    acquire one{every_two_seconds()};
+    one.busy_at(0s);
+    one.tried.waits(true);
+    one.tried.told();
+    BOOST_TEST(one.after(1ms).what == action::send);
+    BOOST_TEST(!one.after(1ms).counts);
+    // Its turn of the policy has come meanwhile.
+    BOOST_TEST(one.after(2s).counts);
+    // It is told for one attempt.
+    one.busy_at(1ms);
+    BOOST_TEST(one.after(2ms).what == action::wait);
+}
+
+BOOST_AUTO_TEST_CASE(after_an_error_only_time_helps)
+{
+    acquire one{every_two_seconds()};
+    one.fails_at(0s);
+    BOOST_TEST(!one.after(1ms).listens);
+    one.tried.waits(false);
+    one.tried.told();
+    BOOST_TEST(one.after(1ms).what == action::wait);
+    BOOST_TEST(one.after(2s).what == action::send);
+}
+
+BOOST_AUTO_TEST_CASE(who_has_not_been_suspended_since_the_answer_lets_others_run)
+{
+    acquire one{retry_policy::fixed(0s).jitter(0)};
+    one.busy_at(0s);
+    BOOST_TEST(one.after(0s).what == action::yield);
+    one.tried.yielded();
+    BOOST_TEST(one.after(0s).what == action::send);
+}
+
+BOOST_AUTO_TEST_CASE(who_stands_behind_counts_without_a_word_to_the_backend)
+{
+    acquire finite{every_two_seconds().times(3)};
+    BOOST_TEST(finite.after(0s, behind).what == action::count);
+    BOOST_TEST(finite.after(0s, behind).yields);
+    BOOST_TEST(finite.schedule.failed(start));
+    const auto then = finite.after(1s, behind);
+    BOOST_TEST(then.what == action::wait);
+    BOOST_TEST(!then.listens);
+    BOOST_TEST((then.until == start + 2s));
+
+    const acquire endless{every_two_seconds()};
+    BOOST_TEST(endless.after(10s, behind).what == action::wait);
+    BOOST_TEST((endless.after(10s, behind).until == never));
+
+    acquire bounded{every_two_seconds().total_time(1s)};
+    BOOST_TEST(bounded.schedule.failed(start));
+    BOOST_TEST((bounded.after(0s, behind).until == start + 1s));
+    BOOST_TEST(bounded.after(1s, behind).what == action::give_up);
+}
+
+BOOST_AUTO_TEST_CASE(behind_a_holder_of_the_same_locker_one_attempt_counts_and_none_is_sent)
+{
+    acquire one{every_two_seconds().times(5)};
+    auto seen = head;
+    seen.held_here_until = start + 1s;
+    BOOST_TEST(one.after(0s, seen).what == action::count);
+    BOOST_TEST(!one.after(0s, seen).yields);
+    BOOST_TEST(one.schedule.failed(start));
+    BOOST_TEST(one.after(0s, seen).what == action::wait);
+    BOOST_TEST(!one.after(0s, seen).listens);
+    BOOST_TEST((one.after(0s, seen).until == start + 1s));
+    one.tried.waits(false);
+    // Expired, or let go of.
+    BOOST_TEST(one.after(1s, seen).what == action::send);
+    one.tried.told();
+    BOOST_TEST(one.after(1ms, seen).what == action::send);
+    // The policy asks in the end all the same.
+    acquire longer{every_two_seconds().times(5)};
+    seen.held_here_until = start + 10s;
+    BOOST_TEST(longer.schedule.failed(start));
+    BOOST_TEST((longer.after(0s, seen).until == start + 2s));
+    BOOST_TEST(longer.after(2s, seen).what == action::send);
+}
+
+BOOST_AUTO_TEST_CASE(who_waits_stands_back_for_other_lockers)
+{
+    acquire one{every_two_seconds()};
+    auto seen = head;
+    seen.stands_back_until = start + 5ms;
+    BOOST_TEST(one.after(0s, seen).what == action::send);
+    one.busy_at(0s);
+    one.tried.waits(true);
+    one.tried.told();
+    BOOST_TEST(one.after(1ms, seen).what == action::wait);
+    BOOST_TEST((one.after(1ms, seen).until == start + 5ms));
+    BOOST_TEST(one.after(5ms, seen).what == action::send);
+}
+
+BOOST_AUTO_TEST_CASE(one_of_several_asks_leave_when_its_turn_has_come)
+{
+    acquire one{every_two_seconds()};
+    one.tried.asks_leave(true);
+    BOOST_TEST(one.after(0s).what == action::ask_leave);
+    one.tried.has_leave(true);
+    BOOST_TEST(one.after(0s).what == action::send);
+    one.busy_at(0s);
+    one.tried.waits(true);
+    BOOST_TEST(one.after(2s).what == action::ask_leave);
+}
+
+BOOST_AUTO_TEST_CASE(an_unanswered_attempt_is_waited_for_until_the_end_of_its_time)
+{
+    acquire one{every_two_seconds().total_time(3s)};
+    static_cast<void>(one.tried.sent(true));
+    auto seen = head;
+    seen.unanswered = true;
+    one.tried.told();
+    BOOST_TEST(one.after(2s, seen).what == action::await_answer);
+    BOOST_TEST((one.after(2s, seen).until == start + 3s));
+    BOOST_TEST(one.after(3s, seen).what == action::give_up);
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_at_the_backend_is_begun_once_and_ended_once)
+{
+    acquire one{every_two_seconds()};
+    one.busy_at(0s);
+    BOOST_TEST(one.after(1ms).listens);
+    const auto first = one.tried.waits(true);
+    BOOST_TEST(!one.after(1ms).listens);
+    BOOST_TEST(one.tried.sent(false));
+    BOOST_TEST(!one.tried.woken(first));
+    BOOST_TEST(one.tried.found_busy(1ms, never) == false);
+    const auto second = one.tried.waits(true);
+    BOOST_TEST(!one.tried.woken(first));
+    BOOST_TEST(one.tried.woken(second));
+    BOOST_TEST(!one.tried.woken(second));
+    BOOST_TEST(one.tried.was_told());
+    BOOST_TEST(!one.tried.stops_listening());
+
+    acquire polled{every_two_seconds()};
+    polled.busy_at(0s);
+    BOOST_TEST(!polled.after(1ms, {.is_head = true}).listens);
+}
+
+BOOST_AUTO_TEST_CASE(what_takes_much_longer_than_the_last_answer_is_overdue)
+{
+    attempt one;
+    BOOST_TEST(!one.is_overdue(start, start + 99ms));
+    BOOST_TEST(one.is_overdue(start, start + 100ms));
+    static_cast<void>(one.found_busy(80ms, never));
+    BOOST_TEST(!one.is_overdue(start, start + 159ms));
+    BOOST_TEST(one.is_overdue(start, start + 160ms));
+}
+
+BOOST_AUTO_TEST_CASE(another_claim_goes_on_where_the_spent_one_was_but_nobody_listens_for_it)
+{
+    acquire one{every_two_seconds()};
+    one.busy_at(0s, start + 700ms);
+    one.tried.waits(true);
+    attempt fresh;
+    fresh.go_on_for(one.tried);
+    BOOST_TEST(fresh.was_sent());
+    BOOST_TEST(fresh.stops_waiting());
+    BOOST_TEST(!one.tried.stops_waiting());
+    BOOST_TEST(!fresh.stops_listening());
+    BOOST_TEST(one.tried.stops_listening());
+    BOOST_TEST((fresh.next(start, head, one.schedule).until == start + 700ms));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
