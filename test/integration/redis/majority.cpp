@@ -223,8 +223,12 @@ BOOST_AUTO_TEST_CASE(an_extension_needs_a_majority_that_answers)
     proxy first(servers[0].port());
     proxy second(servers[1].port());
     asio::io_context io;
-    locker locks(redis::make_quorum(io.get_executor(), {first.url(), second.url(), servers[2].url()}, {}));
+    locker locks(redis::make_quorum(
+        io.get_executor(), {first.url(), second.url(), servers[2].url()}, three::patient({.health_interval = 1min})));
     auto held = run_coro(io, locks.acquire("k", {.ttl = 1h, .retry = retry_policy::fixed(10ms)}));
+    // A majority is enough for the grant, but below each of them is needed.
+    for (auto& server : servers)
+        run_until(io, [&] { return server({"EXISTS", "{colock}:k"}) == "1"; });
     first.enable(false);
     const auto extends = [&] {
         try {
