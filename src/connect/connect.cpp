@@ -1,7 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/connect.hpp>
 
-#include <colock/error.hpp>
+#include "core/option_checks.hpp"
+
 #include <colock/memory/adapter.hpp>
 
 #ifdef COLOCK_CONNECT_REDIS
@@ -17,7 +18,7 @@ namespace {
 
 [[noreturn]] void refuse(std::string why)
 {
-    throw validation_error(errc::invalid_options, {.detail = std::move(why)});
+    detail::refuse_options({}, std::move(why));
 }
 
 #ifdef COLOCK_CONNECT_REDIS

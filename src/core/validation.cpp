@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/validation.hpp"
 
+#include "core/option_checks.hpp"
 #include "core/record.hpp"
 
 namespace colock::detail {
@@ -14,11 +15,6 @@ constexpr std::size_t longest_label = 256;
 std::unique_ptr<const failure> wrong(errc code, std::string detail)
 {
     return std::make_unique<const failure>(failure{code, {}, std::move(detail)});
-}
-
-std::string ms(std::chrono::milliseconds span)
-{
-    return std::to_string(span.count()) + " ms";
 }
 
 } // namespace
@@ -42,15 +38,15 @@ std::unique_ptr<const failure> check_ttl(
     std::chrono::milliseconds ttl, const adapter_limits& limits, const capabilities& can)
 {
     if (ttl < 0ms)
-        return wrong(errc::invalid_ttl, "the ttl is " + ms(ttl) + "; give a positive one");
+        return wrong(errc::invalid_ttl, "the ttl is " + in_words(ttl) + "; give a positive one");
     if (ttl == 0ms) {
         return can.no_ttl
                    ? nullptr
                    : wrong(errc::unsupported, "the backend has no locks without a ttl (0 ms); give a positive one");
     }
     if (ttl < limits.min_ttl || ttl > limits.max_ttl) {
-        return wrong(errc::invalid_ttl,
-            "the ttl is " + ms(ttl) + "; give one from " + ms(limits.min_ttl) + " to " + ms(limits.max_ttl));
+        return wrong(errc::invalid_ttl, "the ttl is " + in_words(ttl) + "; give one from " + in_words(limits.min_ttl) +
+                                            " to " + in_words(limits.max_ttl));
     }
     return nullptr;
 }
@@ -95,8 +91,8 @@ std::unique_ptr<const failure> check_max_hold(std::chrono::milliseconds max_hold
 {
     if (max_hold >= limits.min_ttl && max_hold <= limits.max_ttl)
         return nullptr;
-    return wrong(errc::invalid_options,
-        "max_hold is " + ms(max_hold) + "; give one from " + ms(limits.min_ttl) + " to " + ms(limits.max_ttl));
+    return wrong(errc::invalid_options, "max_hold is " + in_words(max_hold) + "; give one from " +
+                                            in_words(limits.min_ttl) + " to " + in_words(limits.max_ttl));
 }
 
 std::unique_ptr<const failure> check_margins(
@@ -107,9 +103,9 @@ std::unique_ptr<const failure> check_margins(
     const auto longest = std::chrono::floor<std::chrono::milliseconds>(
         local_deadline(lease_clock::time_point{}, ttl).time_since_epoch());
     const auto too_long = [&](std::string_view name, std::chrono::milliseconds value, std::string_view effect) {
-        return wrong(errc::invalid_options, std::string(name) + " is " + ms(value) + ", and a lease of " + ms(ttl) +
-                                                " is valid for " + ms(longest) + ": " + std::string(effect) +
-                                                "; set less, or give a longer ttl");
+        return wrong(errc::invalid_options, std::string(name) + " is " + in_words(value) + ", and a lease of " +
+                                                in_words(ttl) + " is valid for " + in_words(longest) + ": " +
+                                                std::string(effect) + "; set less, or give a longer ttl");
     };
     if (options.minimum_validity && *options.minimum_validity >= longest)
         return too_long("minimum_validity", *options.minimum_validity, "no grant would ever be accepted");
@@ -128,10 +124,7 @@ void check_locker_options(const locker_options& options, const adapter& backend)
     };
     const auto in_range = [&](std::string_view name, std::chrono::milliseconds value, std::chrono::milliseconds least,
                               std::chrono::milliseconds most) {
-        if (value < least || value > most) {
-            refuse(wrong(errc::invalid_options,
-                std::string(name) + " is " + ms(value) + "; give one from " + ms(least) + " to " + ms(most)));
-        }
+        check_range(backend.name(), name, value, least, most);
     };
     const auto limits = backend.limits();
     refuse(check_ttl(options.ttl, limits, backend.capabilities()));

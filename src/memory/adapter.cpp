@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/memory/adapter.hpp>
 
+#include "core/option_checks.hpp"
 #include "memory/store.hpp"
 
 #include <string>
@@ -82,17 +83,14 @@ private:
     const std::shared_ptr<store> store_;
 };
 
-[[noreturn]] void refuse(std::string detail)
-{
-    throw validation_error(errc::invalid_options, {.backend = "memory", .detail = std::move(detail)});
-}
-
 void check(const options& settings)
 {
+    using colock::detail::in_words;
+    using colock::detail::refuse_options;
     if (settings.sweep_interval <= settings.sweep_interval.zero())
-        refuse("sweep_interval is " + std::to_string(settings.sweep_interval.count()) + " ms: set more than 0");
+        refuse_options("memory", "sweep_interval is " + in_words(settings.sweep_interval) + ": set more than 0");
     if (settings.sweep_batch == 0)
-        refuse("sweep_batch is 0: set at least 1");
+        refuse_options("memory", "sweep_batch is 0: set at least 1");
 }
 
 } // namespace

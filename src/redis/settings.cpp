@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/settings.hpp"
 
+#include "core/option_checks.hpp"
+
 namespace colock::redis::detail {
 
 namespace {
@@ -9,10 +11,7 @@ using std::chrono::milliseconds;
 
 void check_range(const char* name, milliseconds value, milliseconds from)
 {
-    if (value < from || value > std::chrono::hours(1)) {
-        refuse_options(std::string(name) + " is " + std::to_string(value.count()) + " ms; give one from " +
-                       std::to_string(from.count()) + " ms to 1 h");
-    }
+    colock::detail::check_range("redis", name, value, from, std::chrono::hours(1));
 }
 
 } // namespace
@@ -36,8 +35,8 @@ settings::settings(const options& given)
     check_range("health_interval", health_interval, milliseconds(10));
     check_range("poll_interval", poll_interval, milliseconds(1));
     if (idle_timeout < milliseconds::zero()) {
-        refuse_options("idle_timeout is " + std::to_string(idle_timeout.count()) +
-                       " ms; give 0 to close at once, or milliseconds::max() to stay connected");
+        refuse_options("idle_timeout is " + colock::detail::in_words(idle_timeout) +
+                       "; give 0 to close at once, or milliseconds::max() to stay connected");
     }
 
     if (tls.certificate_file.empty() != tls.key_file.empty())

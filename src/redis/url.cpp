@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/url.hpp"
 
+#include "core/option_checks.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -9,7 +11,7 @@ namespace colock::redis::detail {
 
 void refuse_options(std::string why)
 {
-    throw validation_error(errc::invalid_options, {.backend = "redis", .detail = std::move(why)});
+    colock::detail::refuse_options("redis", std::move(why));
 }
 
 namespace {
