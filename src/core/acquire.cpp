@@ -473,7 +473,8 @@ void core::on_created(record& subject, create_outcome&& outcome)
             else
                 end(subject, true, todo);
         } else if (outcome.status == create_status::granted && !closed_to_new_.load(std::memory_order_relaxed) &&
-                   (can_.immediate || arrives_in_time(subject, lease_clock::now())))
+                   (can_.immediate ||
+                       lease_plan::arrives_in_time({subject.sent(), subject.ttl()}, lease_clock::now(), margins_)))
         {
             grant(subject, outcome.fence, todo);
         } else {
@@ -483,12 +484,6 @@ void core::on_created(record& subject, create_outcome&& outcome)
         }
     }
     todo.run(*this);
-}
-
-bool core::arrives_in_time(const record& wanted, time_point now) const noexcept
-{
-    const time_point ends = local_deadline(wanted.sent(), wanted.ttl());
-    return ends == time_point::max() || now + minimum_validity(wanted.ttl()) <= ends;
 }
 
 asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> self, record_ptr wanted)

@@ -54,7 +54,7 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
 
 core::core(std::shared_ptr<adapter> backend, locker_options options)
     : backend_(std::move(backend)), can_(backend_->capabilities()), limits_(backend_->limits()),
-      options_(std::move(options)), has_margins_(options_.minimum_validity || options_.stop_margin),
+      options_(std::move(options)), margins_{options_.minimum_validity, options_.stop_margin},
       owner_(default_owner(options_))
 {
 }
@@ -65,7 +65,7 @@ core::record_ptr core::prepare(const std::shared_ptr<core>& self, std::string&& 
     const auto ttl = options.ttl.value_or(self->options_.ttl);
     const auto max_hold = options.max_hold ? options.max_hold : self->options_.max_hold;
     auto refused = self->check(key, options, ttl, max_hold);
-    if (!refused && self->has_margins_)
+    if (!refused && self->margins_.any())
         refused = check_margins(ttl, self->options_, by_default);
     auto owner = self->owner_;
     if (!options.owner.empty() || !options.comment.empty() || !group.empty()) {
@@ -85,8 +85,8 @@ core::record_ptr core::prepare(const std::shared_ptr<core>& self, std::string&& 
     made->refused = std::move(refused);
     if (options.retry)
         made->own_policy = std::make_unique<const retry_policy>(std::move(*options.retry));
-    made->max_hold = max_hold.value_or(0ms);
-    made->renews = options.renewal.value_or(by_default) == renewal::automatic && ttl > 0ms;
+    made->plan.asked_for(
+        options.renewal.value_or(by_default) == renewal::automatic && ttl > 0ms, max_hold.value_or(0ms));
     return made;
 }
 
@@ -321,13 +321,10 @@ void core::begin_shutdown()
         }
         for (auto next = held_.begin(); next != held_.end();) {
             record& held = *next++;
-            if (!held.body_runs) {
+            if (held.plan.body_runs())
+                stop_body(held, lost_reason::shutting_down, todo);
+            else
                 begin_end(held, lost_reason::shutting_down, todo);
-            } else if (!held.stop_signalled) {
-                held.stop_signalled = true;
-                held.stop_reason = lost_reason::shutting_down;
-                held.notify(todo.wakes);
-            }
         }
     }
     todo.run(*this);
@@ -341,9 +338,7 @@ shutdown_report core::end_shutdown()
         const std::lock_guard guard(mutex_);
         for (record& held : held_) {
             report.still_running.push_back(held.key());
-            // Left to its ttl.
-            held.renews = false;
-            held.renew_at = time_point::max();
+            held.plan.left_to_its_ttl();
             reschedule_held(held);
         }
         while (!ending_.empty()) {

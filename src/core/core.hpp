@@ -221,7 +221,6 @@ private:
     void send_attempt(const record_ptr& wanted, bool waits);
     void start_wait_at_adapter(record& wanted, std::uint32_t number, time_point until);
     [[nodiscard]] step grant_at_once(const record_ptr& wanted, time_point now);
-    [[nodiscard]] bool arrives_in_time(const record& wanted, time_point now) const noexcept;
     void take_back_late_grant(const record_ptr& wanted, time_point now);
     /// Another record in the place of one that is spent, which is left to be settled.
     [[nodiscard]] record_ptr take_over_from(const record_ptr& spent);
@@ -266,12 +265,10 @@ private:
     [[nodiscard]] time_point unproven_after(const record& ending) const noexcept;
     void reschedule_held(record& held);
     void start_renewal(record& held, time_point now, work& todo);
-    /// From the request that was sent last, with that ttl.
-    void set_bound(record& held, std::chrono::milliseconds ttl) noexcept;
-    [[nodiscard]] time_point capped_deadline(const record& held, std::chrono::milliseconds ttl) const noexcept;
-    [[nodiscard]] time_point next_renewal(const record& held) const noexcept;
-    [[nodiscard]] std::chrono::milliseconds minimum_validity(std::chrono::milliseconds ttl) const noexcept;
-    [[nodiscard]] lease_clock::duration stop_margin(const record& held) const noexcept;
+    [[nodiscard]] bool follow_plan(record& held, time_point now, work& todo);
+    void stop_body(record& held, lost_reason why, work& todo);
+    /// The one that was sent last, with that ttl.
+    [[nodiscard]] static lease_request request_of(const record& held, std::chrono::milliseconds ttl) noexcept;
 
     // hold.cpp
     [[nodiscard]] bool release_at_once(const record_ptr& held);
@@ -356,8 +353,7 @@ private:
     const capabilities can_;
     const adapter_limits limits_;
     const locker_options options_;
-    /// Margins of the user's own, which a ttl may be too short for.
-    const bool has_margins_;
+    const lease_plan::margins margins_;
     const std::shared_ptr<const owner_data> owner_;
 
     light_mutex mutex_;

@@ -40,7 +40,7 @@ void core::context_forked() noexcept
 
 void core::leave_to_parent(record& inherited, work& todo) noexcept
 {
-    inherited.renew_at = time_point::max();
+    inherited.plan.renewing();
     schedule(inherited, time_point::max());
     inherited.move_to(phase::ended);
     inherited.notify(todo.wakes);

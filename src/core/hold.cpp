@@ -235,9 +235,8 @@ bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
             return false;
         subject.set_sent(now);
         may_stand(subject, ttl);
-        // A shorter ttl counts from the request on: the answer may never come.
-        if (capped_deadline(subject, ttl) < subject.lease().ttl_bound()) {
-            set_bound(subject, ttl);
+        if (const auto sooner = subject.plan.shortened(request_of(subject, ttl), subject.lease().ttl_bound())) {
+            subject.lease().set_ttl_bound(*sooner);
             wake_for_earlier_expiry(subject, saturating_add(now, ttl), todo);
         }
         subject.under_way = operation::extend;
@@ -357,8 +356,7 @@ void core::on_checked(const record_ptr& held, std::optional<valid_outcome>& resu
             begin_end(*held, expired ? lost_reason::expired : lost_reason::taken, todo);
         } else {
             // A renewal that fell due meanwhile gave way to the question.
-            if (held->renews && held->renew_at == time_point::max())
-                held->renew_at = lease_clock::now();
+            held->plan.catches_up(lease_clock::now());
             reschedule_held(*held);
         }
         result = std::move(outcome);

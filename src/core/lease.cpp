@@ -12,55 +12,17 @@ namespace colock::detail {
 
 using std::chrono::milliseconds;
 
-lease_clock::time_point local_deadline(lease_clock::time_point sent, milliseconds ttl) noexcept
+lease_request core::request_of(const record& held, milliseconds ttl) noexcept
 {
-    if (ttl == ttl.zero())
-        return lease_clock::time_point::max();
-    // Clocks may run apart by a hundredth, and the backend may round by a millisecond in each direction.
-    const lease_clock::duration margin = lease_clock::duration(ttl) / 100 + milliseconds(2);
-    return saturating_add(sent, lease_clock::duration(ttl) - margin);
-}
-
-core::time_point core::capped_deadline(const record& held, milliseconds ttl) const noexcept
-{
-    return std::min(local_deadline(held.sent(), std::min(ttl, held.late_ttl())), held.hold_until);
-}
-
-void core::set_bound(record& held, milliseconds ttl) noexcept
-{
-    held.lease().set_ttl_bound(capped_deadline(held, ttl));
-    held.span = std::min(ttl, held.late_ttl());
-    if (held.hold_until != time_point::max())
-        held.span = std::min(held.span, held.max_hold);
-}
-
-core::time_point core::next_renewal(const record& held) const noexcept
-{
-    return saturating_add(held.sent(), std::min(held.ttl(), held.late_ttl()) / 3);
-}
-
-milliseconds core::minimum_validity(milliseconds ttl) const noexcept
-{
-    if (options_.minimum_validity)
-        return *options_.minimum_validity;
-    return std::max(milliseconds(10), ttl / 10);
-}
-
-lease_clock::duration core::stop_margin(const record& held) const noexcept
-{
-    if (options_.stop_margin)
-        return *options_.stop_margin;
-    return std::min<lease_clock::duration>(held.span / 10, std::chrono::seconds(1));
+    // What may arrive late counts as if it had been the last.
+    return {held.sent(), std::min(ttl, held.late_ttl())};
 }
 
 void core::hold(record& wanted, std::uint64_t fence)
 {
-    const time_point sent = wanted.sent();
     wanted.fence = fence;
     wanted.granted = true;
-    if (wanted.ttl() > milliseconds::zero() && wanted.max_hold > milliseconds::zero())
-        wanted.hold_until = saturating_add(sent, wanted.max_hold);
-    set_bound(wanted, wanted.ttl());
+    wanted.lease().set_ttl_bound(wanted.plan.granted(request_of(wanted, wanted.ttl())));
     wanted.move_to(phase::held);
     held_.push_back(wanted);
 
@@ -71,9 +33,7 @@ void core::hold(record& wanted, std::uint64_t fence)
         stats_.waited_total += waited;
         stats_.waited_longest = std::max(stats_.waited_longest, std::chrono::nanoseconds(waited));
     }
-    if (wanted.renews && wanted.ttl() > milliseconds::zero())
-        wanted.renew_at = next_renewal(wanted);
-    if (wanted.renews || options_.observer || wanted.due != time_point::max() || wanted.hold_until != time_point::max())
+    if (wanted.plan.renews() || options_.observer || wanted.due != time_point::max() || wanted.plan.is_bounded())
         reschedule_held(wanted);
 }
 
@@ -93,41 +53,56 @@ void core::grant(record& wanted, std::uint64_t fence, work& todo)
 
 void core::reschedule_held(record& held)
 {
-    time_point due = std::min(held.renew_at, held.answer_by);
-    // The backend knows nothing of max_hold: who holds for that long is not ended by it.
-    const bool watched = held.renews || held.body_runs || held.listeners > 0 || options_.observer ||
-                         held.hold_until != time_point::max();
-    if (watched) {
-        const time_point ends = held.lease().valid_until();
-        due = std::min(due, ends);
-        if (held.body_runs && !held.stop_signalled && ends != time_point::max())
-            due = std::min(due, ends - stop_margin(held));
+    const auto due = held.plan.due(held.lease().valid_until(), margins_, options_.observer != nullptr);
+    schedule(held, std::min(due, held.answer_by));
+}
+
+/// False if it has ended.
+bool core::follow_plan(record& held, time_point now, work& todo)
+{
+    for (;;) {
+        const auto next = held.plan.next(now, held.lease().valid_until(), margins_, options_.observer != nullptr);
+        switch (next.what) {
+        case lease_plan::action::lose:
+            begin_end(held, lost_reason::expired, todo);
+            return false;
+        case lease_plan::action::stop_body:
+            stop_body(held, lost_reason::expired, todo);
+            break;
+        case lease_plan::action::renew:
+            start_renewal(held, now, todo);
+            break;
+        case lease_plan::action::wait:
+            return true;
+        }
     }
-    if (due != held.due)
-        schedule(held, due);
+}
+
+void core::stop_body(record& held, lost_reason why, work& todo)
+{
+    if (held.plan.stops_body(why))
+        held.notify(todo.wakes);
 }
 
 void core::start_renewal(record& held, time_point now, work& todo)
 {
-    held.renew_at = time_point::max();
+    held.plan.renewing();
     // Whatever is under way schedules the next renewal when it ends.
     if (held.under_way != operation::none)
         return;
-    const auto rest = std::chrono::ceil<milliseconds>(
-        std::min<lease_clock::duration>(held.hold_until - now, lease_clock::duration(held.ttl())));
-    if (rest < limits_.min_ttl)
+    const auto ttl = held.plan.renewal_ttl(now, held.ttl(), limits_.min_ttl);
+    if (!ttl)
         return;
     held.under_way = operation::extend;
-    held.extend_ttl = rest;
+    held.extend_ttl = *ttl;
     held.extend_result.reset();
     held.set_sent(now);
-    may_stand(held, rest);
+    may_stand(held, *ttl);
     todo.ask(work::action::renew, held);
 }
 
 void core::on_extended(const record_ptr& held, extend_outcome outcome)
 {
-    using namespace std::chrono_literals;
     work todo;
     {
         const std::lock_guard guard(mutex_);
@@ -142,13 +117,12 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
         if (subject.where() == phase::ending) {
             give_back(subject, todo);
         } else if (outcome.status == extend_status::extended && lease_clock::now() < subject.lease().valid_until()) {
-            set_bound(subject, subject.extend_ttl);
             if (result)
                 subject.set_ttl(subject.extend_ttl);
             else
                 ++stats_.renewals;
-            if (subject.renews)
-                subject.renew_at = next_renewal(subject);
+            subject.lease().set_ttl_bound(subject.plan.extended(
+                request_of(subject, subject.extend_ttl), std::min(subject.ttl(), subject.late_ttl())));
             if (!result && options_.observer) {
                 todo.tell({.what = work::note::renewed,
                     .subject = held,
@@ -158,12 +132,10 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
             // An answer that came after the deadline cannot bring back what was not held for a while.
             const bool expired = lease_clock::now() >= subject.lease().valid_until();
             begin_end(subject, expired ? lost_reason::expired : lost_reason::taken, todo);
-        } else if (subject.renews) {
-            // One error is no loss: it is tried again until the lease ends.
+        } else if (subject.plan.renews()) {
             if (!result)
                 ++stats_.renewal_errors;
-            subject.renew_at =
-                saturating_add(lease_clock::now(), std::clamp<lease_clock::duration>(subject.span / 10, 10ms, 1s));
+            subject.plan.failed(lease_clock::now());
             if (options_.observer)
                 todo.tell({.what = work::note::at_risk, .subject = held, .why = outcome.error->code});
         }
@@ -192,7 +164,7 @@ void core::begin_end(record& held, lost_reason reason, work& todo)
     held_.erase(held_.iterator_to(held));
     held.end_reason = reason;
     held.move_to(phase::ending);
-    held.renew_at = time_point::max();
+    held.plan.renewing();
     may_stand(held, held.ttl());
     enter_ending(held);
     if (key_queue* queue = find_queue(held); queue && queue->holder == &held)
@@ -231,7 +203,7 @@ void core::on_risk(const record_ptr& held)
         if (options_.observer)
             todo.tell({.what = work::note::at_risk, .subject = held, .why = errc::unavailable});
         // The sooner it is known whether the lease still stands, the better.
-        if (held->renews)
+        if (held->plan.renews())
             start_renewal(*held, lease_clock::now(), todo);
     }
     todo.run(*this);
@@ -252,7 +224,7 @@ std::optional<lost_reason> core::body_begins(record& held)
         const std::lock_guard guard(mutex_);
         lost = loss_of(held, todo);
         if (held.where() == phase::held) {
-            held.body_runs = true;
+            held.plan.body_begins();
             reschedule_held(held);
         }
     }
@@ -266,7 +238,7 @@ std::optional<lost_reason> core::body_ends(record& held)
     std::optional<lost_reason> lost;
     {
         const std::lock_guard guard(mutex_);
-        held.body_runs = false;
+        held.plan.body_ends();
         lost = loss_of(held, todo);
     }
     todo.run(*this);
@@ -279,8 +251,8 @@ std::optional<lost_reason> core::loss_of(record& held, work& todo)
     if (held.where() != phase::held)
         return held.end_reason;
     // The timer may be late, if the body kept its thread busy.
-    if (held.stop_signalled)
-        begin_end(held, held.stop_reason, todo);
+    if (held.plan.body_stops())
+        begin_end(held, held.plan.stop_reason(), todo);
     else if (lease_clock::now() >= held.lease().valid_until())
         begin_end(held, lost_reason::expired, todo);
     return held.end_reason;
@@ -297,7 +269,7 @@ asio::awaitable<void> core::supervise(std::shared_ptr<core> self, record_ptr hel
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex_);
-            if (held->stop_signalled || (held->end_reason && *held->end_reason != lost_reason::released))
+            if (held->plan.body_stops() || (held->end_reason && *held->end_reason != lost_reason::released))
                 co_return;
             seen = held->version;
         }
@@ -323,7 +295,10 @@ asio::awaitable<lost_reason> core::lost(std::shared_ptr<core> self, record_ptr h
 {
     const auto count = [&self, &held](bool enter) {
         const std::lock_guard guard(self->mutex_);
-        held->listeners = enter ? held->listeners + 1 : held->listeners - 1;
+        if (enter)
+            held->plan.listener_enters();
+        else
+            held->plan.listener_leaves();
         if (held->where() == phase::held)
             self->reschedule_held(*held);
     };

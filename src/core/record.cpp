@@ -27,8 +27,7 @@ void record::go_on_for(record& spent) noexcept
     outcome_ready = std::exchange(spent.outcome_ready, false);
     started = spent.started;
     attempts_made.store(spent.attempts_made.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    max_hold = spent.max_hold;
-    renews = spent.renews;
+    plan.asked_for(spent.plan.renews(), spent.plan.max_hold());
     attempting.go_on_for(spent.attempting);
 }
 

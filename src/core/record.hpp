@@ -7,6 +7,7 @@
 #include <colock/options.hpp>
 
 #include "core/attempt.hpp"
+#include "core/lease_plan.hpp"
 #include "core/parking.hpp"
 #include "core/retry_schedule.hpp"
 
@@ -111,12 +112,7 @@ public:
 
     // The lease.
     std::uint64_t fence = 0;
-    /// 0: none.
-    std::chrono::milliseconds max_hold{0};
-    time_point hold_until = time_point::max();
-    /// What the lease in force was counted from, which the margins are parts of: the ttl or a shorter one.
-    std::chrono::milliseconds span{0};
-    time_point renew_at = time_point::max();
+    lease_plan plan;
     /// When coroutines that wait for the release give up on it.
     time_point answer_deadline = time_point::max();
     /// When the timer is to tell the first of those that wait for an answer.
@@ -132,10 +128,7 @@ public:
     time_point may_stand_until{};
     std::chrono::duration<std::uint32_t, std::milli> backoff{0};
 
-    /// Coroutines that wait for the loss; without any, and without renewal, no timer is armed.
-    std::uint32_t listeners = 0;
     std::optional<lost_reason> end_reason;
-    lost_reason stop_reason = lost_reason::expired;
     operation under_way = operation::none;
 
     // Of the acquire.
@@ -150,10 +143,6 @@ public:
 
     // Of the lease.
     bool granted = false;
-    bool renews = false;
-    bool body_runs = false;
-    /// The body of a with_lock is to stop: its lease is about to end, or the locker shuts down.
-    bool stop_signalled = false;
     /// A release was told of the loss already.
     bool loss_reported = false;
 
@@ -194,9 +183,5 @@ private:
 {
     return code == errc::unavailable || code == errc::outcome_unknown;
 }
-
-/// An expiry as its holder counts it: from before the request was sent, less a margin for clocks that drift apart.
-[[nodiscard]] lease_clock::time_point local_deadline(
-    lease_clock::time_point sent, std::chrono::milliseconds ttl) noexcept;
 
 } // namespace colock::detail

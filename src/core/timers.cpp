@@ -84,15 +84,8 @@ void core::on_due(waitable& due, time_point now, work& todo)
         subject.notify(todo.wakes);
         return;
     case phase::held:
-        if (now >= subject.lease().valid_until())
-            return begin_end(subject, lost_reason::expired, todo);
-        if (subject.body_runs && !subject.stop_signalled && now >= subject.lease().valid_until() - stop_margin(subject))
-        {
-            subject.stop_signalled = true;
-            subject.notify(todo.wakes);
-        }
-        if (now >= subject.renew_at)
-            start_renewal(subject, now, todo);
+        if (!follow_plan(subject, now, todo))
+            return;
         break;
     case phase::ending:
         if (now >= subject.retry_at) {

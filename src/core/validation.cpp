@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/validation.hpp"
 
+#include "core/lease_plan.hpp"
 #include "core/option_checks.hpp"
-#include "core/record.hpp"
 
 namespace colock::detail {
 

@@ -1,0 +1,185 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/lease_plan.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <ostream>
+
+using namespace colock;
+using namespace std::chrono_literals;
+using colock::detail::lease_plan;
+using colock::detail::local_deadline;
+
+namespace colock::detail {
+
+std::ostream& operator<<(std::ostream& out, lease_plan::action what)
+{
+    constexpr const char* names[] = {"wait", "lose", "stop_body", "renew"};
+    return out << names[static_cast<unsigned>(what)];
+}
+
+} // namespace colock::detail
+
+namespace {
+
+using action = lease_plan::action;
+using time_point = lease_clock::time_point;
+constexpr time_point start{1000h};
+constexpr auto never = time_point::max();
+const lease_plan::margins by_default;
+
+lease_plan renewed(std::chrono::milliseconds max_hold = 0ms)
+{
+    lease_plan plan;
+    plan.asked_for(true, max_hold);
+    return plan;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(lease_plans)
+
+BOOST_AUTO_TEST_CASE(a_lease_is_renewed_a_third_after_its_request_was_sent)
+{
+    auto plan = renewed();
+    const auto ends = plan.granted({start, 30s});
+    BOOST_TEST((ends == local_deadline(start, 30s)));
+    BOOST_TEST((plan.next(start, ends, by_default, false).until == start + 10s));
+    BOOST_TEST(plan.next(start + 10s, ends, by_default, false).what == action::renew);
+    plan.renewing();
+    BOOST_TEST((plan.next(start + 10s, ends, by_default, false).until == ends));
+    BOOST_TEST((plan.extended({start + 10s, 30s}, 30s) == local_deadline(start + 10s, 30s)));
+    BOOST_TEST((plan.due(never, by_default, false) == start + 20s));
+    plan.left_to_its_ttl();
+    BOOST_TEST((plan.due(never, by_default, false) == never));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_renewed_is_watched_for_those_who_are_to_hear_of_its_end)
+{
+    lease_plan plan;
+    const auto ends = plan.granted({start, 30s});
+    BOOST_TEST((plan.due(ends, by_default, false) == never));
+    BOOST_TEST((plan.due(ends, by_default, true) == ends));
+    plan.listener_enters();
+    BOOST_TEST((plan.due(ends, by_default, false) == ends));
+    plan.listener_leaves();
+    BOOST_TEST((plan.due(ends, by_default, false) == never));
+    plan.failed(start);
+    plan.catches_up(start);
+    BOOST_TEST((plan.due(ends, by_default, false) == never));
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_without_ttl_has_no_end_and_no_renewal)
+{
+    auto plan = renewed(1min);
+    BOOST_TEST((plan.granted({start, 0ms}) == never));
+    BOOST_TEST(!plan.is_bounded());
+    BOOST_TEST((plan.due(never, by_default, true) == never));
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_that_is_over_is_lost_whatever_else_is_due)
+{
+    auto plan = renewed();
+    plan.body_begins();
+    const auto ends = plan.granted({start, 30s});
+    BOOST_TEST(plan.next(ends, ends, by_default, false).what == action::lose);
+    // By the end of a session, say.
+    BOOST_TEST(plan.next(start + 1s, start + 1s, by_default, false).what == action::lose);
+}
+
+BOOST_AUTO_TEST_CASE(a_body_stops_a_tenth_of_the_lease_before_its_end_and_at_most_a_second)
+{
+    for (const auto& [ttl, margin] : {std::pair(5s, 500ms), std::pair(60s, 1000ms)}) {
+        lease_plan plan;
+        const auto ends = plan.granted({start, ttl});
+        plan.body_begins();
+        BOOST_TEST((plan.due(ends, by_default, false) == ends - margin));
+        BOOST_TEST(plan.next(ends - margin - 1ns, ends, by_default, false).what == action::wait);
+        BOOST_TEST(plan.next(ends - margin, ends, by_default, false).what == action::stop_body);
+        BOOST_TEST(plan.stops_body(lost_reason::expired));
+        BOOST_TEST(!plan.stops_body(lost_reason::shutting_down));
+        BOOST_CHECK(plan.stop_reason() == lost_reason::expired);
+        BOOST_TEST((plan.next(ends - margin, ends, by_default, false).until == ends));
+        plan.body_ends();
+        BOOST_TEST((plan.due(ends, by_default, false) == never));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(margins_of_ones_own_replace_those_that_follow_from_the_lease)
+{
+    lease_plan plan;
+    const auto ends = plan.granted({start, 60s});
+    plan.body_begins();
+    BOOST_TEST((plan.due(ends, {.stop_margin = 7s}, false) == ends - 7s));
+    BOOST_TEST((plan.due(ends, {.stop_margin = 0ms}, false) == ends));
+
+    const auto latest = local_deadline(start, 60s);
+    BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, latest - 6s, {}));
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, latest - 6s + 1ns, {}));
+    BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, latest, {.minimum_validity = 0ms}));
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, latest, {.minimum_validity = 1ms}));
+    // At least ten milliseconds.
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 50ms}, local_deadline(start, 50ms) - 9ms, {}));
+    BOOST_TEST(lease_plan::arrives_in_time({start, 0ms}, start + 1h, {}));
+}
+
+BOOST_AUTO_TEST_CASE(max_hold_bounds_every_lease_and_what_a_renewal_asks_for)
+{
+    auto plan = renewed(35s);
+    const auto first = plan.granted({start, 30s});
+    BOOST_TEST(plan.is_bounded());
+    BOOST_TEST((first == local_deadline(start, 30s)));
+    BOOST_TEST((plan.renewal_ttl(start + 1s, 30s, 100ms) == 30s));
+    BOOST_TEST((plan.renewal_ttl(start + 10s, 30s, 100ms) == 25s));
+    // Less than a millisecond counts as one.
+    BOOST_TEST((plan.renewal_ttl(start + 35s - 100ms - 1us, 30s, 100ms) == 101ms));
+    BOOST_TEST((plan.renewal_ttl(start + 35s - 100ms + 1ms, 30s, 100ms) == std::nullopt));
+    BOOST_TEST((plan.extended({start + 10s, 30s}, 30s) == start + 35s));
+    // A renewal that asks for less is followed by the next as one in full is.
+    BOOST_TEST((plan.extended({start + 20s, 15s}, 30s) == local_deadline(start + 20s, 15s)));
+    BOOST_TEST((plan.due(never, by_default, false) == start + 30s));
+    // The margins are parts of the shorter of both.
+    auto brief = renewed(1s);
+    brief.body_begins();
+    const auto ends = brief.granted({start, 60s});
+    BOOST_TEST((ends == start + 1s));
+    brief.left_to_its_ttl();
+    BOOST_TEST((brief.due(ends, by_default, false) == ends - 100ms));
+}
+
+BOOST_AUTO_TEST_CASE(a_shorter_ttl_counts_from_its_request_on)
+{
+    lease_plan plan;
+    const auto ends = plan.granted({start, 60s});
+    plan.body_begins();
+    BOOST_TEST(!plan.shortened({start + 1s, 60s}, ends));
+    const auto sooner = plan.shortened({start + 1s, 2s}, ends);
+    BOOST_REQUIRE(sooner);
+    BOOST_TEST((*sooner == local_deadline(start + 1s, 2s)));
+    BOOST_TEST((plan.due(*sooner, by_default, false) == *sooner - 200ms));
+    BOOST_TEST(!plan.shortened({start + 2s, 10s}, *sooner));
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_renewal_is_tried_again_after_a_tenth_of_the_lease)
+{
+    for (const auto& [ttl, pause] : {std::pair(60'000ms, 1000ms), std::pair(5000ms, 500ms), std::pair(50ms, 10ms)}) {
+        auto plan = renewed();
+        const auto ends = plan.granted({start, ttl});
+        plan.renewing();
+        plan.failed(start + ttl / 3);
+        BOOST_TEST((plan.due(ends, by_default, false) == std::min(start + ttl / 3 + pause, ends)));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_renewal_that_fell_due_during_another_operation_is_made_up_for)
+{
+    auto plan = renewed();
+    static_cast<void>(plan.granted({start, 30s}));
+    plan.catches_up(start + 1s);
+    BOOST_TEST((plan.due(never, by_default, false) == start + 10s));
+    plan.renewing();
+    plan.catches_up(start + 12s);
+    BOOST_TEST((plan.due(never, by_default, false) == start + 12s));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
