@@ -40,6 +40,7 @@ void joint_script::clear() noexcept
 
 void batch::add(operation_ptr added)
 {
+    settle_deadlines();
     earliest_ = std::min(earliest_, added->deadline);
     slots_.push_back({std::move(added)});
 }
@@ -47,6 +48,7 @@ void batch::add(operation_ptr added)
 void batch::complete(std::string_view fence_key, std::string_view probe_key)
 {
     request_.get_config() = once;
+    settle_deadlines();
     join(fence_key, probe_key);
     for (auto& each : slots_) {
         if (each.joint)
@@ -146,13 +148,21 @@ void batch::on_reply() noexcept
 
 void batch::postpone(lease_clock::duration by) noexcept
 {
-    if (by == lease_clock::duration::zero())
+    if (earliest_ == lease_clock::time_point::max())
         return;
-    earliest_ = lease_clock::time_point::max();
+    earliest_ += by;
+    postponed_ += by;
+}
+
+void batch::settle_deadlines() noexcept
+{
+    if (postponed_ == lease_clock::duration::zero())
+        return;
     for (auto& slot : slots_) {
         if (slot.owner)
-            earliest_ = std::min(earliest_, slot.owner->deadline += by);
+            slot.owner->deadline += postponed_;
     }
+    postponed_ = lease_clock::duration::zero();
 }
 
 bool batch::is_answered(std::size_t index) const noexcept
@@ -176,8 +186,9 @@ std::vector<operation_ptr> batch::take_if(Predicate is_taken)
 std::vector<operation_ptr> batch::take_overdue(lease_clock::time_point now)
 {
     std::vector<operation_ptr> overdue;
-    if (earliest_ > now)
+    if (is_in_time(now))
         return overdue;
+    settle_deadlines();
     earliest_ = lease_clock::time_point::max();
     // One whose replies have all arrived ends with them.
     for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -208,6 +219,7 @@ void batch::close_gaps()
 
 void batch::finish(const failure_ptr& why)
 {
+    settle_deadlines();
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         auto owner = std::move(slots_[i].owner);
         if (!owner)
@@ -233,6 +245,7 @@ void batch::clear()
     request_.clear();
     slots_.clear();
     earliest_ = lease_clock::time_point::max();
+    postponed_ = lease_clock::duration::zero();
     current_ = 0;
     complete_ = 0;
     joint_.releases.clear();

@@ -147,6 +147,8 @@ public:
 
     /// Moves every deadline.
     void postpone(lease_clock::duration by) noexcept;
+    /// No operation of it is past its deadline; known with one look.
+    [[nodiscard]] bool is_in_time(lease_clock::time_point now) const noexcept { return earliest_ > now; }
     /// Takes out what is past its deadline. The replies of a sent one are then read and dropped.
     [[nodiscard]] std::vector<operation_ptr> take_overdue(lease_clock::time_point now);
     /// Takes out what nobody waits for; before it is sent.
@@ -172,6 +174,8 @@ private:
     [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
     template <class Predicate>
     [[nodiscard]] std::vector<operation_ptr> take_if(Predicate is_taken);
+    /// Gives to the operations what their batch was postponed by.
+    void settle_deadlines() noexcept;
     void join(std::string_view fence_key, std::string_view probe_key);
     void push(const joint_script& joint, const script& which, std::initializer_list<std::string_view> last_keys);
     /// The joint script whose reply is read now.
@@ -182,6 +186,7 @@ private:
     std::vector<slot> slots_;
     /// No operation is due before. In a long queue most batches are passed over with one look.
     lease_clock::time_point earliest_ = lease_clock::time_point::max();
+    lease_clock::duration postponed_{};
     /// Whose reply is read, and how many of its replies are complete.
     std::size_t current_ = 0;
     std::size_t complete_ = 0;

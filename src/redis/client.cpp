@@ -259,41 +259,6 @@ void client::tell_after(unsigned turns)
     });
 }
 
-void client::end_unsent(std::vector<operation_ptr> given_up)
-{
-    if (given_up.empty())
-        return;
-    auto& run = *runtime_;
-    auto detail = "not sent within the operation timeout" + (run.problem ? ": " + run.problem->detail : std::string());
-    const auto why =
-        make_failure(errc::unavailable, std::move(detail), run.problem ? run.problem->cause : error_code());
-    for (auto& each : given_up) {
-        auto& ended = *each;
-        ended.end(std::move(each), delivery::unsent, why);
-    }
-}
-
-void client::fail_queue(const failure_ptr& why)
-{
-    std::deque<batch_ptr> failed;
-    {
-        const std::lock_guard guard(mutex_);
-        failed.swap(queue_);
-        queued_ = 0;
-    }
-    for (auto& each : failed)
-        fail(std::move(each), why);
-}
-
-void client::fail(batch_ptr failed, const failure_ptr& why)
-{
-    for (auto& owner : failed->take_all()) {
-        auto& ended = *owner;
-        ended.end(std::move(owner), delivery::unsent, why);
-    }
-    recycle(std::move(failed));
-}
-
 // Time: deadlines, polls, unused channels, idle connections. One timer, and coarse.
 
 bool client::needed() const noexcept
@@ -349,37 +314,8 @@ void client::tick(lease_clock::time_point due)
     if (std::exchange(run.used_since_tick, false) || !run.in_flight.empty())
         run.used = now;
 
-    std::vector<operation_ptr> unsent;
-    {
-        const std::lock_guard guard(mutex_);
-        for (auto& each : queue_) {
-            each->postpone(stood_still);
-            auto overdue = each->take_overdue(now);
-            // Once a connection stands, what is queued does not stay so for long.
-            if (run.now != runtime::phase::open)
-                std::ranges::move(each->take_unwanted(), std::back_inserter(overdue));
-            if (overdue.empty())
-                continue;
-            each->close_gaps();
-            std::ranges::move(overdue, std::back_inserter(unsent));
-        }
-        std::erase_if(queue_, [](const auto& each) { return each->empty(); });
-        queued_ -= unsent.size();
-    }
-    std::vector<operation_ptr> unanswered;
-    for (auto* each : run.in_flight) {
-        each->postpone(stood_still);
-        std::ranges::move(each->take_overdue(now), std::back_inserter(unanswered));
-    }
-
-    end_unsent(std::move(unsent));
-    if (!unanswered.empty()) {
-        const auto why = make_failure(errc::outcome_unknown, "no answer within the operation timeout");
-        for (auto& each : unanswered) {
-            auto& ended = *each;
-            ended.end(std::move(each), delivery::unanswered, why);
-        }
-    }
+    postpone_all(stood_still);
+    end_overdue();
     sweep_channels();
 
     close_if_idle();
@@ -452,8 +388,11 @@ void client::finish_close() noexcept
     auto& run = *runtime_;
     if (run.closing.empty())
         return;
+    // Whoever hears of the close hears nothing more.
+    if (!run.failed.empty())
+        return;
     const bool all_closed = run.now == runtime::phase::idle && !run.messages;
-    if (!all_closed && run.close_by > lease_clock::now())
+    if (!all_closed && (run.close_by > lease_clock::now() || !run.in_flight.empty() || !run.answers.empty()))
         return;
     run.close_by = lease_clock::time_point::max();
     for (auto& each : std::exchange(run.closing, {}))
@@ -522,18 +461,14 @@ void client::context_forked() noexcept
     run.in_flight.clear();
     run.operations_in_flight = 0;
 
-    std::deque<batch_ptr> untold = std::exchange(run.answers, {});
-    {
-        const std::lock_guard guard(mutex_);
-        std::ranges::move(std::exchange(queue_, {}), std::back_inserter(untold));
-        queued_ = 0;
-    }
+    const auto why = make_failure(errc::forked);
+    for (auto& each : std::exchange(run.answers, {}))
+        run.failed.push_back({std::move(each), why});
+    give_up_queue(why);
+    std::ranges::move(channels_.drop_all(), std::back_inserter(run.wakes));
     // What is told to others is told from the strand, as ever.
-    on_strand([untold = std::move(untold), ended = channels_.drop_all()](client& self) mutable {
-        for (auto& each : untold)
-            self.fail(std::move(each), make_failure(errc::forked));
-        for (auto& each : ended)
-            each(woken{});
+    on_strand([](client& self) {
+        self.end_given_up();
         self.arm_tick();
         self.finish_close();
     });

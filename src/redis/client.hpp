@@ -126,9 +126,19 @@ private:
     void answered(batch_ptr sent, std::uint64_t number, const error_code& code);
     void tell();
     void tell_after(unsigned turns);
+
+    // What ends without an answer. A hundred thousand may do so at one moment: these end some of them, and the rest in
+    // turns to come, between which the event loop can do something else.
+    void end_overdue();
+    [[nodiscard]] std::vector<operation_ptr> take_unanswered(lease_clock::time_point now, std::size_t& room);
+    [[nodiscard]] std::vector<operation_ptr> take_unsent(lease_clock::time_point now, std::size_t& room);
+    void end_unsent(std::vector<operation_ptr> overdue);
+    void postpone_all(lease_clock::duration by);
     void fail_queue(const failure_ptr& why);
+    void give_up_queue(const failure_ptr& why);
+    /// Of what has been put there for it.
+    void end_given_up();
     void fail(batch_ptr failed, const failure_ptr& why);
-    void end_unsent(std::vector<operation_ptr> given_up);
 
     void connect();
     /// If they have changed, or were not read yet. False if that cannot be done.

@@ -82,6 +82,12 @@ struct client::runtime
         bool refused = false;
     };
 
+    struct failed_batch
+    {
+        batch_ptr operations;
+        failure_ptr why;
+    };
+
     explicit runtime(const asio::any_io_executor& executor)
         : strand(colock::detail::new_strand(executor)), ticker(strand), retry(strand), message_retry(strand)
     {
@@ -109,6 +115,15 @@ struct client::runtime
     std::deque<batch_ptr> answers;
     /// The next of them is told by a handler that is posted already.
     bool telling = false;
+    /// Not sent, and not told yet.
+    std::deque<failed_batch> failed;
+    /// Of waits that a fork has ended.
+    std::deque<completion<woken>> wakes;
+    /// The next part of both is told by a handler that is posted already.
+    bool giving_up = false;
+    /// Where in the queue the look at what is overdue goes on, and whether a handler is posted that does so.
+    std::size_t looked_at = 0;
+    bool looking = false;
     /// No more is sent; the connection is closed once nothing is in flight.
     bool draining = false;
     /// Closed by us, whatever is unanswered: nobody is told of a loss.

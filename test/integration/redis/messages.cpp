@@ -282,6 +282,7 @@ BOOST_AUTO_TEST_CASE(many_channels_are_subscribed_to_in_parts)
     for (const auto& each : f.claims)
         give_back(f.server, each->key());
     f.run_until_ended(f.size);
+    BOOST_TEST(f.most <= most_per_handler);
 }
 
 BOOST_AUTO_TEST_CASE(many_waiters_begin_to_poll_in_parts)

@@ -1,0 +1,162 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/runtime.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace colock::redis::detail {
+
+namespace {
+
+/// Of operations that are looked at or ended, and of waits that are.
+constexpr std::size_t most_per_turn = 256;
+
+} // namespace
+
+void client::postpone_all(lease_clock::duration by)
+{
+    for (auto* each : runtime_->in_flight)
+        each->postpone(by);
+    const std::lock_guard guard(mutex_);
+    for (auto& each : queue_)
+        each->postpone(by);
+}
+
+void client::end_overdue()
+{
+    auto& run = *runtime_;
+    if (run.looking)
+        return;
+    const auto now = lease_clock::now();
+    std::size_t room = most_per_turn;
+    auto unanswered = take_unanswered(now, room);
+    auto unsent = take_unsent(now, room);
+    if (room == 0) {
+        run.looking = true;
+        asio::post(run.strand, [self = shared_from_this()] {
+            self->runtime_->looking = false;
+            self->end_overdue();
+            self->arm_tick();
+        });
+    } else {
+        run.looked_at = 0;
+    }
+    end_unsent(std::move(unsent));
+    if (unanswered.empty())
+        return;
+    const auto why = make_failure(errc::outcome_unknown, "no answer within the operation timeout");
+    for (auto& each : unanswered) {
+        auto& ended = *each;
+        ended.end(std::move(each), delivery::unanswered, why);
+    }
+}
+
+std::vector<operation_ptr> client::take_unanswered(lease_clock::time_point now, std::size_t& room)
+{
+    std::vector<operation_ptr> taken;
+    for (auto* each : runtime_->in_flight) {
+        if (each->is_in_time(now))
+            continue;
+        if (room == 0)
+            break;
+        room -= std::min(room, each->size());
+        std::ranges::move(each->take_overdue(now), std::back_inserter(taken));
+    }
+    return taken;
+}
+
+std::vector<operation_ptr> client::take_unsent(lease_clock::time_point now, std::size_t& room)
+{
+    auto& run = *runtime_;
+    // Once a connection stands, what is queued does not stay so for long.
+    const bool by_wish = run.now != runtime::phase::open;
+    std::vector<operation_ptr> taken;
+    const std::lock_guard guard(mutex_);
+    while (room > 0 && run.looked_at < queue_.size()) {
+        const auto place = queue_.begin() + static_cast<std::ptrdiff_t>(run.looked_at);
+        batch& each = **place;
+        const bool passed_over = each.is_in_time(now) && !by_wish;
+        room -= std::min(room, passed_over ? 1 : each.size());
+        auto given_up = each.take_overdue(now);
+        if (by_wish)
+            std::ranges::move(each.take_unwanted(), std::back_inserter(given_up));
+        if (!given_up.empty())
+            each.close_gaps();
+        std::ranges::move(given_up, std::back_inserter(taken));
+        if (each.empty())
+            queue_.erase(place);
+        else
+            ++run.looked_at;
+    }
+    queued_ -= taken.size();
+    return taken;
+}
+
+void client::end_unsent(std::vector<operation_ptr> overdue)
+{
+    if (overdue.empty())
+        return;
+    auto& run = *runtime_;
+    auto detail = "not sent within the operation timeout" + (run.problem ? ": " + run.problem->detail : std::string());
+    const auto why =
+        make_failure(errc::unavailable, std::move(detail), run.problem ? run.problem->cause : error_code());
+    for (auto& each : overdue) {
+        auto& ended = *each;
+        ended.end(std::move(each), delivery::unsent, why);
+    }
+}
+
+void client::fail_queue(const failure_ptr& why)
+{
+    give_up_queue(why);
+    if (!runtime_->giving_up)
+        end_given_up();
+}
+
+void client::give_up_queue(const failure_ptr& why)
+{
+    auto& run = *runtime_;
+    const std::lock_guard guard(mutex_);
+    for (auto& each : std::exchange(queue_, {}))
+        run.failed.push_back({std::move(each), why});
+    queued_ = 0;
+}
+
+void client::end_given_up()
+{
+    auto& run = *runtime_;
+    // Set before anybody is told: whoever is may give up more.
+    run.giving_up = true;
+    for (std::size_t room = most_per_turn; room > 0 && !run.failed.empty();) {
+        auto [operations, why] = std::move(run.failed.front());
+        run.failed.pop_front();
+        room -= std::min(room, operations->size());
+        fail(std::move(operations), why);
+    }
+    for (std::size_t room = most_per_turn; room > 0 && !run.wakes.empty(); --room) {
+        auto ended = std::move(run.wakes.front());
+        run.wakes.pop_front();
+        ended(woken{});
+    }
+    run.giving_up = !run.failed.empty() || !run.wakes.empty();
+    if (!run.giving_up)
+        return;
+    asio::post(run.strand, [self = shared_from_this()] {
+        self->end_given_up();
+        self->finish_close();
+    });
+}
+
+void client::fail(batch_ptr failed, const failure_ptr& why)
+{
+    for (auto& owner : failed->take_all()) {
+        auto& ended = *owner;
+        ended.end(std::move(owner), delivery::unsent, why);
+    }
+    recycle(std::move(failed));
+}
+
+} // namespace colock::redis::detail
