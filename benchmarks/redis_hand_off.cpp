@@ -4,7 +4,8 @@
 #include "alternation.hpp"
 #include "wire.hpp"
 
-#include "../test/integration/redis/server.hpp"
+#include "support/process.hpp"
+#include "support/proxy.hpp"
 
 #include <colock/connect.hpp>
 #include <colock/locker.hpp>
@@ -139,6 +140,7 @@ void run_redis_hand_off_partner(const options& settings)
 void measure_redis_hand_off(const race& at, const options& settings, report& found)
 {
     colock::testing::proxy link(static_cast<std::uint16_t>(std::stoi(at.port)));
+    const auto url = "redis://127.0.0.1:" + std::to_string(link.port());
     link.add("delay", "latency", "downstream", R"({"latency":1,"jitter":0})");
 
     std::string pattern = std::filesystem::temp_directory_path() / "colock-bench-XXXXXX";
@@ -152,8 +154,8 @@ void measure_redis_hand_off(const race& at, const options& settings, report& fou
     std::vector<clock::duration> round_trips;
     {
         const colock::testing::child_process partner(
-            {"/proc/self/exe", "--backend", link.url(), "--part", std::string(hand_off_partner)}, said);
-        run_turns(link.url(), [&](const turn& now, const auto& pings) {
+            {"/proc/self/exe", "--backend", url, "--part", std::string(hand_off_partner)}, said);
+        run_turns(url, [&](const turn& now, const auto& pings) {
             ours.push_back(now);
             round_trips.insert(round_trips.end(), pings.begin(), pings.end());
             return ours.size() < wanted;

@@ -205,7 +205,7 @@ struct scene
     }
 
     redis_server& server;
-    relay between;
+    redis_relay between;
     std::optional<client_side> some;
     std::optional<driver> witness;
     std::vector<plain_claim_ptr> own;

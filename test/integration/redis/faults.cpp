@@ -86,10 +86,10 @@ BOOST_AUTO_TEST_CASE(an_adapter_that_was_closed_while_its_server_was_away_connec
 }
 
 /// The reply of one kind of command is lost, and the connection with it.
-void lose_reply(const std::function<void(client_side&, proxy&, const plain_claim_ptr&)>& act)
+void lose_reply(const std::function<void(client_side&, redis_proxy&, const plain_claim_ptr&)>& act)
 {
     redis_server server;
-    proxy between(server.port());
+    redis_proxy between(server.port());
     client_side some({.url = between.url()});
     const auto warm = driver::exclusive("warm");
     some.speak.grant(warm);
@@ -103,7 +103,7 @@ void lose_reply(const std::function<void(client_side&, proxy&, const plain_claim
 
 /// Starts `operation`, lets its request through but not its reply, and cuts.
 template <class Outcome>
-Outcome without_reply(client_side& some, proxy& between, asio::awaitable<Outcome> operation)
+Outcome without_reply(client_side& some, redis_proxy& between, asio::awaitable<Outcome> operation)
 {
     between.add("mute", "bandwidth", "downstream", hold_back);
     auto under_way = start(some.io, std::move(operation));
@@ -118,7 +118,7 @@ Outcome without_reply(client_side& some, proxy& between, asio::awaitable<Outcome
 
 BOOST_AUTO_TEST_CASE(a_lost_reply_to_create_is_settled)
 {
-    lose_reply([](client_side& some, proxy& between, const plain_claim_ptr& claim) {
+    lose_reply([](client_side& some, redis_proxy& between, const plain_claim_ptr& claim) {
         claim->set_sent(lease_clock::now());
         const auto outcome = without_reply(some, between, some.speak.backend().create(claim));
         BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_lost_reply_to_create_is_settled)
 
 BOOST_AUTO_TEST_CASE(a_create_after_a_lost_reply_finds_its_own_grant)
 {
-    lose_reply([](client_side& some, proxy& between, const plain_claim_ptr& claim) {
+    lose_reply([](client_side& some, redis_proxy& between, const plain_claim_ptr& claim) {
         claim->set_sent(lease_clock::now());
         const auto outcome = without_reply(some, between, some.speak.backend().create(claim));
         BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_create_after_a_lost_reply_finds_its_own_grant)
 
 BOOST_AUTO_TEST_CASE(a_lost_reply_to_release_is_settled)
 {
-    lose_reply([](client_side& some, proxy& between, const plain_claim_ptr& claim) {
+    lose_reply([](client_side& some, redis_proxy& between, const plain_claim_ptr& claim) {
         some.speak.grant(claim);
         const auto outcome = without_reply(some, between, some.speak.backend().release(claim));
         BOOST_TEST((outcome.status == release_status::failed));
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_lost_reply_to_release_is_settled)
 
 BOOST_AUTO_TEST_CASE(a_lost_reply_to_extend_does_not_end_the_lock)
 {
-    lose_reply([](client_side& some, proxy& between, const plain_claim_ptr& claim) {
+    lose_reply([](client_side& some, redis_proxy& between, const plain_claim_ptr& claim) {
         some.speak.grant(claim);
         const auto outcome = without_reply(some, between, some.speak.backend().extend(claim, 60s));
         BOOST_TEST((outcome.status == extend_status::failed));
@@ -180,7 +180,7 @@ struct held_up
     }
 
     redis_server server;
-    relay between;
+    redis_relay between;
     std::optional<client_side> some;
     plain_claim_ptr claim = driver::exclusive("k", 60s);
 };
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(without_the_right_to_kill_nothing_is_promised)
 BOOST_AUTO_TEST_CASE(a_black_hole_ends_in_time)
 {
     redis_server server;
-    proxy between(server.port());
+    redis_proxy between(server.port());
     client_side some({.url = between.url(), .operation_timeout = 2s});
     const auto claim = driver::exclusive("k");
     some.speak.grant(claim);

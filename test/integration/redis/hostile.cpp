@@ -3,10 +3,10 @@
 // What is no Redis server may be at the other end: a wrong port, a broken proxy, anyone between without TLS.
 
 #include "fixture.hpp"
-#include "peer.hpp"
 #include "redis/batch.hpp"
 #include "redis/framing.hpp"
 #include "redis/link.hpp"
+#include "support/peer.hpp"
 #include "support/print.hpp"
 
 #include <colock/locker.hpp>

@@ -46,7 +46,7 @@ struct late_link
     }
 
     redis_server server;
-    relay between;
+    redis_relay between;
     asio::io_context io;
     std::shared_ptr<adapter> backend;
     std::optional<locker> on;
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(where_the_old_connection_can_be_killed_the_lease_is_as_long
 BOOST_AUTO_TEST_CASE(an_answer_on_the_same_connection_ends_the_doubt)
 {
     redis_server server;
-    relay between(server.port());
+    redis_relay between(server.port());
     client_side some({.url = between.url(), .operation_timeout = 300ms, .health_interval = 10s});
     const auto claim = driver::exclusive("k", 60s);
     some.speak.grant(claim);

@@ -60,7 +60,7 @@ public:
 
     const std::size_t size;
     redis_server server;
-    proxy between;
+    redis_proxy between;
     client_side some;
     client_side direct;
 
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_narrow_link)
 BOOST_AUTO_TEST_CASE(a_connection_is_made_over_a_slow_link)
 {
     redis_server server;
-    proxy between(server.port());
+    redis_proxy between(server.port());
     between.add("down", "bandwidth", "downstream", R"({"rate":10})");
     between.add("late", "latency", "downstream", R"({"latency":200})");
     client_side some({.url = between.url(), .operation_timeout = 30s});
@@ -184,7 +184,7 @@ struct two_lockers
     }
 
     redis_server server;
-    relay between;
+    redis_relay between;
     asio::io_context io;
     std::optional<locker> ours;
     std::optional<locker> theirs;
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(a_release_behind_a_silent_link_ends_in_time)
         BOOST_TEST_CONTEXT("a local waiter: " << others_wait)
         {
             redis_server server;
-            relay between(server.port());
+            redis_relay between(server.port());
             asio::io_context io;
             locker_options options;
             options.operation_timeout = 1s;
@@ -453,7 +453,7 @@ BOOST_AUTO_TEST_CASE(many_holders_and_many_cuts_add_up)
 BOOST_AUTO_TEST_CASE(many_threads_and_a_quorum_with_a_bad_link_add_up)
 {
     redis_server servers[3];
-    relay between(servers[2].port());
+    redis_relay between(servers[2].port());
     constexpr int workers = 12;
     constexpr int rounds = 15;
     std::array<std::atomic<int>, 4> inside{};
@@ -513,7 +513,7 @@ BOOST_AUTO_TEST_CASE(many_threads_and_a_quorum_with_a_bad_link_add_up)
 BOOST_AUTO_TEST_CASE(many_threads_and_many_cuts_add_up)
 {
     redis_server server;
-    relay between(server.port());
+    redis_relay between(server.port());
     constexpr int workers = 24;
     constexpr int rounds = 15;
     std::array<std::atomic<int>, 4> inside{};

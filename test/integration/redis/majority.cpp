@@ -116,10 +116,10 @@ BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
 BOOST_AUTO_TEST_CASE(a_lock_held_for_longer_than_the_timeout_is_released_over_slow_links)
 {
     redis_server servers[3];
-    std::vector<std::unique_ptr<proxy>> links;
+    std::vector<std::unique_ptr<redis_proxy>> links;
     std::vector<std::string> urls;
     for (auto& server : servers) {
-        links.push_back(std::make_unique<proxy>(server.port()));
+        links.push_back(std::make_unique<redis_proxy>(server.port()));
         links.back()->add("delay", "latency", "downstream", R"({"latency":300,"jitter":0})");
         urls.push_back(links.back()->url());
     }
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_lock_held_for_longer_than_the_timeout_is_released_over_sl
 BOOST_AUTO_TEST_CASE(what_one_node_did_not_answer_is_taken_back_later)
 {
     redis_server servers[3];
-    relay between(servers[2].port());
+    redis_relay between(servers[2].port());
     asio::io_context io;
     const driver speak(io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), between.url()},
                                three::patient({.health_interval = 1min})));
@@ -190,8 +190,8 @@ BOOST_AUTO_TEST_CASE(what_a_quorum_cannot_do_is_said)
 BOOST_AUTO_TEST_CASE(a_leftover_on_the_only_master_that_answers_is_no_holder)
 {
     redis_server servers[3];
-    proxy first(servers[0].port());
-    proxy second(servers[1].port());
+    redis_proxy first(servers[0].port());
+    redis_proxy second(servers[1].port());
     asio::io_context io;
     locker locks(redis::make_quorum(io.get_executor(), {first.url(), second.url(), servers[2].url()}, {}));
     servers[2]({"SET", "{colock}:k", "a leftover"});
@@ -220,8 +220,8 @@ BOOST_AUTO_TEST_CASE(a_leftover_on_the_only_master_that_answers_is_no_holder)
 BOOST_AUTO_TEST_CASE(an_extension_needs_a_majority_that_answers)
 {
     redis_server servers[3];
-    proxy first(servers[0].port());
-    proxy second(servers[1].port());
+    redis_proxy first(servers[0].port());
+    redis_proxy second(servers[1].port());
     asio::io_context io;
     locker locks(redis::make_quorum(
         io.get_executor(), {first.url(), second.url(), servers[2].url()}, three::patient({.health_interval = 1min})));

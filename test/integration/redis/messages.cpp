@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(waiters_follow_the_master_that_a_sentinel_names)
 BOOST_AUTO_TEST_CASE(waiters_follow_a_name_that_leads_to_another_server)
 {
     move between;
-    relay name(between.first.port());
+    redis_relay name(between.first.port());
     client_side some({.url = name.url()});
     between.run(some, [&] { name.lead_to(between.second.port()); });
 }
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(two_servers_behind_one_name_do_not_keep_it_connecting)
 {
     redis_server keeps;
     redis_server tells;
-    relay name(keeps.port());
+    redis_relay name(keeps.port());
     client_side some({.url = name.url()});
     some.speak.grant(driver::exclusive("k"));
     name.lead_to(tells.port());
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(two_servers_behind_one_name_do_not_keep_it_connecting)
 BOOST_AUTO_TEST_CASE(a_subscription_that_is_refused_for_a_moment_is_asked_for_again)
 {
     redis_server server;
-    relay between(server.port());
+    redis_relay between(server.port());
     take(server, "k");
     client_side some({.url = between.url(), .poll_interval = 1h});
     between.answer_at("SUBSCRIBE", std::string(busy_reply) + std::string(busy_reply), 2);
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_subscription_that_is_refused_for_a_moment_is_asked_for_ag
 BOOST_AUTO_TEST_CASE(a_refused_unsubscription_mixes_up_no_replies)
 {
     redis_server server;
-    relay between(server.port());
+    redis_relay between(server.port());
     take(server, "k");
     take(server, "other");
     client_side some({.url = between.url()});
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_not_ready_at_the_greeting_is_tried_again)
         BOOST_TEST_CONTEXT(why)
         {
             redis_server server;
-            relay between(server.port());
+            redis_relay between(server.port());
             client_side some({.url = between.url(), .operation_timeout = 20s});
             // To HELLO and INFO.
             between.answer_at("HELLO", why + why, 2);

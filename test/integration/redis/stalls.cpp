@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_loop_that_runs_by_fits_and_starts_keeps_its_connection)
 BOOST_AUTO_TEST_CASE(a_silent_connection_is_given_up_and_made_anew_at_once)
 {
     redis_server server;
-    relay between(server.port());
+    redis_relay between(server.port());
     client_side some(
         {.url = between.url(), .idle_timeout = std::chrono::milliseconds::max(), .health_interval = 200ms});
     const auto claim = driver::exclusive("k");
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_silent_connection_is_given_up_and_made_anew_at_once)
 BOOST_AUTO_TEST_CASE(a_server_that_is_silent_from_the_start_is_tried_again)
 {
     redis_server server;
-    relay between(server.port());
+    redis_relay between(server.port());
     client_side some({.url = between.url(),
         .operation_timeout = 20s,
         .connect_timeout = 500ms,

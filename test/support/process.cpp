@@ -1,0 +1,96 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/process.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace colock::testing {
+
+std::string from_environment(const char* name, std::string otherwise)
+{
+    const char* const value = std::getenv(name);
+    return value && *value ? value : std::move(otherwise);
+}
+
+std::filesystem::path make_folder()
+{
+    std::string pattern = std::filesystem::temp_directory_path() / "colock-test-XXXXXX";
+    if (!::mkdtemp(pattern.data()))
+        throw std::system_error(errno, std::generic_category(), "mkdtemp");
+    return pattern;
+}
+
+std::filesystem::path cache_folder()
+{
+    const char* const home = std::getenv("HOME");
+    return from_environment("XDG_CACHE_HOME", std::string(home ? home : "") + "/.cache") + "/colock";
+}
+
+child_process::child_process(
+    const std::vector<std::string>& command, const std::filesystem::path& log, std::optional<int> talk)
+{
+    std::vector<char*> words;
+    for (const auto& word : command)
+        words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    const std::string log_name = log;
+    id_ = ::fork();
+    if (id_ < 0)
+        throw std::system_error(errno, std::generic_category(), "fork");
+    if (id_ > 0)
+        return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int file = ::open(log_name.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
+    ::dup2(talk.value_or(file), 1);
+    ::dup2(file, 2);
+    if (talk)
+        ::dup2(*talk, 0);
+    ::execvp(words[0], words.data());
+    ::_exit(127);
+}
+
+child_process::child_process(child_process&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
+
+child_process& child_process::operator=(child_process&& other) noexcept
+{
+    kill();
+    id_ = std::exchange(other.id_, -1);
+    return *this;
+}
+
+child_process::~child_process()
+{
+    kill();
+}
+
+bool child_process::alive()
+{
+    if (id_ < 0 || ::waitpid(id_, nullptr, WNOHANG) == 0)
+        return id_ >= 0;
+    id_ = -1;
+    return false;
+}
+
+void child_process::signal(int number) const
+{
+    ::kill(id_, number);
+}
+
+void child_process::kill() noexcept
+{
+    if (id_ < 0)
+        return;
+    ::kill(id_, SIGKILL);
+    ::waitpid(id_, nullptr, 0);
+    id_ = -1;
+}
+
+} // namespace colock::testing

@@ -1,0 +1,38 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "support/process.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+namespace colock::testing {
+
+/// A Toxiproxy between a client and one server on 127.0.0.1.
+class proxy
+{
+public:
+    explicit proxy(std::uint16_t upstream);
+    ~proxy();
+    proxy(const proxy&) = delete;
+    proxy& operator=(const proxy&) = delete;
+
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+
+    /// `stream` is "upstream" (to the server) or "downstream"; `attributes` as JSON.
+    void add(std::string_view name, std::string_view type, std::string_view stream, std::string_view attributes);
+    void remove(std::string_view name);
+    /// Refuses and cuts, or serves again.
+    void enable(bool enabled);
+
+private:
+    void request(std::string_view method, std::string_view path, std::string_view body);
+
+    std::uint16_t control_;
+    std::uint16_t port_;
+    std::filesystem::path log_;
+    child_process process_;
+};
+
+} // namespace colock::testing

@@ -1,0 +1,243 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/relay.hpp"
+
+#include "support/sockets.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace colock::testing {
+
+struct relay::connection
+{
+    int client;
+    int server;
+    bool held = false;
+    std::string kept{};
+    /// The end of what was passed on, in which a word may have begun.
+    std::string tail{};
+    /// The next thing that the server says is lost.
+    bool ends_at_reply = false;
+    bool keeps_replies = false;
+    std::string replies{};
+
+    void close()
+    {
+        for (int* each : {&client, &server}) {
+            if (*each >= 0)
+                ::close(std::exchange(*each, -1));
+        }
+    }
+    /// What has arrived: nothing at the end of the stream, and empty if there is nothing yet.
+    static std::optional<std::string> read(int from)
+    {
+        std::string text(16384, '\0');
+        const auto got = ::recv(from, text.data(), text.size(), MSG_DONTWAIT);
+        if (got == 0 || (got < 0 && errno != EAGAIN))
+            return std::nullopt;
+        text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+        return text;
+    }
+    static void write(int to, std::string_view text)
+    {
+        if (to >= 0 && !text.empty())
+            ::send(to, text.data(), text.size(), MSG_NOSIGNAL);
+    }
+};
+
+relay::relay(std::uint16_t upstream) : upstream_(upstream), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))
+{
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), size) != 0 || ::listen(listener_, 16) != 0 ||
+        ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+        throw std::system_error(errno, std::generic_category(), "relay");
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { work(); });
+}
+
+relay::~relay()
+{
+    stopped_ = true;
+    thread_.join();
+    ::close(listener_);
+    for (const auto& each : connections_)
+        each->close();
+}
+
+void relay::work()
+{
+    while (!stopped_) {
+        pollfd waiting{listener_, POLLIN, 0};
+        if (::poll(&waiting, 1, 1) > 0) {
+            const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+            const std::lock_guard guard(mutex_);
+            if (refuses_)
+                ::close(client);
+            else
+                connections_.push_back(std::make_unique<connection>(connection{client, connect_to(upstream_)}));
+        }
+        const std::lock_guard guard(mutex_);
+        if (silent_)
+            continue;
+        for (const auto& each : connections_)
+            pass(*each);
+    }
+}
+
+void relay::pass(connection& on)
+{
+    if (on.client >= 0) {
+        const auto said = connection::read(on.client);
+        if (!said) {
+            ::close(std::exchange(on.client, -1));
+            // A connection that is held up lives on at the server's end.
+            if (!on.held)
+                on.close();
+        } else if (on.held) {
+            on.kept += *said;
+        } else if (!said->empty()) {
+            pass_request(on, *said);
+        }
+    }
+    if (on.server < 0)
+        return;
+    const auto answered = connection::read(on.server);
+    if (on.keeps_replies && answered) {
+        on.replies += *answered;
+    } else if (!answered || (on.ends_at_reply && !answered->empty())) {
+        if (on.held)
+            ::close(std::exchange(on.client, -1));
+        else
+            on.close();
+    } else {
+        connection::write(on.client, *answered);
+    }
+}
+
+void relay::pass_request(connection& on, const std::string& said)
+{
+    on.tail += said;
+    const bool found = !looked_for_.empty() && on.tail.find(looked_for_) != std::string::npos;
+    if (found && answers_left_ > 0) {
+        ++cuts_;
+        on.tail.clear();
+        if (--answers_left_ == 0)
+            looked_for_.clear();
+        connection::write(on.client, answer_);
+        return;
+    }
+    if (found) {
+        looked_for_.clear();
+        ++cuts_;
+        if (lost_ == loss::request) {
+            on.close();
+            return;
+        }
+        on.ends_at_reply = lost_ == loss::reply;
+        on.keeps_replies = lost_ == loss::time;
+    }
+    if (on.tail.size() > 64)
+        on.tail.erase(0, on.tail.size() - 64);
+    connection::write(on.server, said);
+}
+
+void relay::hold()
+{
+    const std::lock_guard guard(mutex_);
+    for (const auto& each : connections_)
+        each->held = true;
+}
+
+bool relay::keeps()
+{
+    const std::lock_guard guard(mutex_);
+    return std::ranges::any_of(connections_, [](const auto& each) { return each->held && !each->kept.empty(); });
+}
+
+void relay::hang_up()
+{
+    const std::lock_guard guard(mutex_);
+    for (const auto& each : connections_) {
+        if (each->held && each->client >= 0)
+            ::close(std::exchange(each->client, -1));
+    }
+}
+
+void relay::deliver()
+{
+    const std::lock_guard guard(mutex_);
+    for (const auto& each : connections_) {
+        if (!each->held || each->server < 0)
+            continue;
+        connection::write(each->server, each->kept);
+        ::shutdown(each->server, SHUT_WR);
+        // The server closes when it has read, and carried out, all of it.
+        char rest[4096];
+        while (::recv(each->server, rest, sizeof rest, 0) > 0) {
+        }
+    }
+}
+
+void relay::cut_at_bytes(std::string bytes, loss what)
+{
+    const std::lock_guard guard(mutex_);
+    looked_for_ = std::move(bytes);
+    lost_ = what;
+    for (const auto& each : connections_)
+        each->tail.clear();
+}
+
+void relay::answer_at_bytes(std::string bytes, std::string_view reply, int times)
+{
+    const std::lock_guard guard(mutex_);
+    looked_for_ = std::move(bytes);
+    answer_ = reply;
+    answers_left_ = times;
+    for (const auto& each : connections_)
+        each->tail.clear();
+}
+
+void relay::lead_to(std::uint16_t upstream)
+{
+    const std::lock_guard guard(mutex_);
+    upstream_ = upstream;
+}
+
+void relay::deliver_replies()
+{
+    const std::lock_guard guard(mutex_);
+    for (const auto& each : connections_) {
+        if (std::exchange(each->keeps_replies, false))
+            connection::write(each->client, std::exchange(each->replies, {}));
+    }
+}
+
+void relay::refuse(bool refuses)
+{
+    const std::lock_guard guard(mutex_);
+    refuses_ = refuses;
+    for (const auto& each : connections_) {
+        if (refuses)
+            each->close();
+    }
+}
+
+void relay::silence(bool silent)
+{
+    const std::lock_guard guard(mutex_);
+    silent_ = silent;
+}
+
+} // namespace colock::testing

@@ -1,0 +1,84 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace colock::testing {
+
+/// What a link loses.
+enum class loss : unsigned char
+{
+    /// A request, with its connection: the server never had it.
+    request,
+    /// A reply, with its connection.
+    reply,
+    /// Nothing but time: the reply comes when it is let go.
+    time,
+};
+
+/// A link to a server on 127.0.0.1 that fails at the very byte that a test asks for, and can keep what a client has
+/// sent, longer than the client lives.
+class relay
+{
+public:
+    explicit relay(std::uint16_t upstream);
+    ~relay();
+    relay(const relay&) = delete;
+    relay& operator=(const relay&) = delete;
+
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+
+    /// What connections that exist now send from now on is kept. Later ones are not concerned.
+    void hold();
+    /// Whether anything is kept.
+    [[nodiscard]] bool keeps();
+    /// Ends those connections for their clients, and keeps what was said on them.
+    void hang_up();
+    /// Delivers what was kept; returns when the server has had it.
+    void deliver();
+
+    /// The next request with `bytes` in it, at most 64, or its reply, is lost. Once.
+    void cut_at_bytes(std::string bytes, loss what);
+    /// The next `times` requests with `bytes` in them, at most 64, are kept from the server: `reply` is their answer.
+    void answer_at_bytes(std::string bytes, std::string_view reply, int times = 1);
+    /// How many requests were found so far.
+    [[nodiscard]] int cuts() const noexcept { return cuts_; }
+    /// After a loss of time.
+    void deliver_replies();
+    /// Later connections lead to another server.
+    void lead_to(std::uint16_t upstream);
+    /// Ends all connections, and new ones at once; or serves again.
+    void refuse(bool refuses);
+    /// Nothing passes in either direction, but nothing ends; or all of it goes on.
+    void silence(bool silent);
+
+private:
+    struct connection;
+    void work();
+    void pass(connection& on);
+    void pass_request(connection& on, const std::string& said);
+
+    std::uint16_t upstream_;
+    std::uint16_t port_ = 0;
+    int listener_ = -1;
+    std::atomic<bool> stopped_{false};
+    std::atomic<int> cuts_{0};
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<connection>> connections_;
+    std::string looked_for_;
+    loss lost_ = loss::request;
+    std::string answer_;
+    int answers_left_ = 0;
+    bool refuses_ = false;
+    bool silent_ = false;
+    std::thread thread_;
+};
+
+} // namespace colock::testing
