@@ -1,0 +1,90 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "unit/redis/streams.hpp"
+#include "redis/batch.hpp"
+#include "redis/framing.hpp"
+
+#include <boost/redis/resp3/parser.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace colock::testing {
+namespace {
+
+/// Whether all of it is let through, in pieces of `size`.
+bool accepted(std::string_view bytes, std::size_t size)
+{
+    redis::detail::framing frames;
+    for (std::size_t at = 0; at < bytes.size(); at += size) {
+        if (!frames.accept(bytes.substr(at, size)))
+            return false;
+    }
+    return true;
+}
+
+/// Parses as the driver does, with one reader for every reply.
+struct reader
+{
+    void on_init() { read.clear(); }
+    void on_node(const boost::redis::resp3::node_view& node, error_code&) { read.add(node); }
+    void on_done() { ++replies; }
+
+    redis::detail::reply read;
+    std::size_t replies = 0;
+};
+
+std::size_t parse_all(std::string_view bytes)
+{
+    boost::redis::resp3::parser parser;
+    reader into;
+    error_code code;
+    while (!bytes.empty() && boost::redis::resp3::parse(parser, bytes, into, code) && !code) {
+        bytes.remove_prefix(parser.get_consumed());
+        parser.reset();
+    }
+    return into.replies;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_streams)
+
+BOOST_AUTO_TEST_CASE(frames_are_followed_however_they_are_cut)
+{
+    for (const std::size_t size : {1u, 2u, 3u, 7u, 1'000'000u}) {
+        for (std::size_t i = 0; i < orderly.size(); ++i)
+            BOOST_TEST(accepted(orderly[i], size), orderly[i]);
+        // What a payload holds is nobody's business.
+        BOOST_TEST(accepted("$11\r\n\r\n$\r\n;0\r\n|1\r\n+odd\r here \n\r\r\n+OK\r\n", size));
+        BOOST_TEST(accepted("+" + std::string(60'000, 'a') + "\r\n+OK\r\n", size));
+        for (const auto& each : disorderly) {
+            BOOST_TEST(!accepted(each, size), each.substr(0, 60));
+            BOOST_TEST(!accepted(orderly[0] + each, size), each.substr(0, 60));
+        }
+    }
+    redis::detail::framing frames;
+    BOOST_TEST(!frames.accept("?"));
+    BOOST_TEST(!frames.accept("+OK\r\n"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_let_through_is_parsed)
+{
+    for (std::size_t i = 0; i < orderly.size(); ++i)
+        BOOST_TEST(parse_all(orderly[i]) > 2u);
+    mutator some(20'260'101);
+    std::size_t let_through = 0;
+    for (int i = 0; i < 200'000; ++i) {
+        const auto text = some.next();
+        if (!accepted(text, 1 + some.below(64)))
+            continue;
+        ++let_through;
+        parse_all(text);
+    }
+    BOOST_TEST(let_through > 10'000u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
