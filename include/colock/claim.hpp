@@ -222,7 +222,6 @@ private:
     const std::string key_;
     const std::shared_ptr<const owner_data> owner_;
     mutable colock::token token_;
-    mutable std::atomic<token_state> token_state_{token_state::none};
     const std::size_t hash_;
     const std::size_t max_holders_;
     std::atomic<std::chrono::milliseconds::rep> ttl_;
@@ -233,6 +232,7 @@ private:
     const unsigned generation_ = detail::generation.load(std::memory_order_relaxed);
     const lock_mode mode_;
     const bool queues_;
+    mutable std::atomic<token_state> token_state_{token_state::none};
     std::atomic<bool> cancelled_{false};
     std::atomic<bool> tainted_{false};
     std::atomic<bool> spent_{false};

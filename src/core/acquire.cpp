@@ -33,14 +33,8 @@ constexpr unsigned immediate_grants_in_a_row = 64;
 
 void core::stops_acquiring() noexcept
 {
-    if (add_to(acquiring_, ~0U) > 0 || !closed_to_new_)
-        return;
-    work todo;
-    {
-        const std::lock_guard guard(mutex_);
-        drained_.notify(todo.wakes);
-    }
-    todo.run(*this);
+    if (add_to(acquiring_, ~0U) == 0 && closed_to_new_)
+        tell_drained();
 }
 
 asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wanted)
@@ -57,6 +51,7 @@ asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wante
         leaving.dismiss();
         co_return record::make_lock(std::move(wanted), std::move(self));
     }
+    leaving.count();
     retry_schedule schedule(wanted->own_policy ? *wanted->own_policy : self->options_.retry, now);
     parked place;
     for (std::optional known(now);; known.reset()) {
@@ -226,10 +221,9 @@ void core::throw_shutting_down(const record& wanted) const
     throw create_error(errc::shutting_down, context_of(wanted));
 }
 
-void core::throw_if_inherited(const record& wanted) const
+void core::throw_inherited(const record& wanted) const
 {
-    if (wanted.inherited())
-        throw create_error(errc::forked, context_of(wanted));
+    throw create_error(errc::forked, context_of(wanted));
 }
 
 void core::throw_refused(const record& wanted) const
@@ -501,6 +495,7 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
             co_await asio::post(asio::deferred);
         co_return granted;
     }
+    leaving.count();
     if (self->closed_to_new_.load())
         self->throw_shutting_down(*wanted);
     if (const auto ahead = self->answer_ahead(*wanted)) {

@@ -64,7 +64,7 @@ core::record_ptr core::prepare(const std::shared_ptr<core>& self, std::string&& 
 {
     const auto ttl = options.ttl.value_or(self->options_.ttl);
     const auto max_hold = options.max_hold ? options.max_hold : self->options_.max_hold;
-    auto refused = self->check(key, options, ttl, max_hold);
+    auto refused = self->check(key, options);
     if (!refused && self->margins_.any())
         refused = check_margins(ttl, self->options_, by_default);
     auto owner = self->owner_;
@@ -90,12 +90,11 @@ core::record_ptr core::prepare(const std::shared_ptr<core>& self, std::string&& 
     return made;
 }
 
-std::unique_ptr<const failure> core::check(std::string_view key, const acquire_options& options,
-    std::chrono::milliseconds ttl, const std::optional<std::chrono::milliseconds>& max_hold) const
+std::unique_ptr<const failure> core::check(std::string_view key, const acquire_options& options) const
 {
     auto refused = check_key(key, limits_);
-    if (!refused)
-        refused = check_ttl(ttl, limits_, can_);
+    if (!refused && options.ttl)
+        refused = check_ttl(*options.ttl, limits_, can_);
     if (!refused && (options.mode != lock_mode::exclusive || options.max_holders != 0))
         refused = check_mode(options.mode, options.max_holders, can_, backend_->name());
     if (!refused && !options.owner.empty())
@@ -104,8 +103,8 @@ std::unique_ptr<const failure> core::check(std::string_view key, const acquire_o
         refused = check_label("comment", options.comment);
     if (!refused && options.retry)
         refused = check_retry(*options.retry);
-    if (!refused && max_hold)
-        refused = check_max_hold(*max_hold, limits_);
+    if (!refused && options.max_hold)
+        refused = check_max_hold(*options.max_hold, limits_);
     return refused;
 }
 
@@ -253,13 +252,14 @@ asio::awaitable<shutdown_report> core::shutdown(std::shared_ptr<core> self, std:
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex_);
-            if (self->held_.empty() && self->ending_.empty() && self->acquiring_ == 0 && self->releasing_at_once_ == 0)
+            const bool releasing = self->quick_releases_begun_ != self->quick_releases_ended_;
+            if (self->held_.empty() && self->ending_.empty() && self->acquiring_ == 0 && !releasing)
                 break;
             // A quick release ends inside the call that another thread has made: it is not to be reported as unsettled,
             // and takes no time.
             if (lease_clock::now() < until)
                 self->schedule(self->drained_, std::min(self->drained_.due, until));
-            else if (self->releasing_at_once_ == 0)
+            else if (!releasing)
                 break;
             seen = self->drained_.version;
         }

@@ -209,9 +209,14 @@ private:
     [[nodiscard]] std::optional<last_answer> answer_ahead(const record& wanted);
     [[noreturn]] void throw_shutting_down(const record& wanted) const;
     /// What is asked for again after a fork would be granted to the parent as well.
-    void throw_if_inherited(const record& wanted) const;
-    [[nodiscard]] std::unique_ptr<const failure> check(std::string_view key, const acquire_options& options,
-        std::chrono::milliseconds ttl, const std::optional<std::chrono::milliseconds>& max_hold) const;
+    void throw_if_inherited(const record& wanted) const
+    {
+        if (wanted.inherited())
+            throw_inherited(wanted);
+    }
+    [[noreturn]] void throw_inherited(const record& wanted) const;
+    /// What is not set comes from the locker's options, which were checked when it was made.
+    [[nodiscard]] std::unique_ptr<const failure> check(std::string_view key, const acquire_options& options) const;
     void throw_refused(const record& wanted) const;
     /// What may fail is done while there is nothing to take back: a backend that does not answer at once needs a token.
     void prepare_token(const record& wanted) const;
@@ -272,7 +277,9 @@ private:
 
     // hold.cpp
     [[nodiscard]] bool release_at_once(const record_ptr& held);
-    void tell_ended_at_once(record& ended);
+    [[nodiscard]] bool end_watched_release(record& ending, release_outcome&& outcome);
+    /// To a shutdown that waits: something that it waits for may have ended.
+    void tell_drained();
     /// True if its answer has to be awaited, from what `seen` is set to on.
     bool begin_release(record& held, std::uint32_t* seen = nullptr);
     [[nodiscard]] bool await_answer(record& ending, std::uint32_t& seen);
@@ -371,9 +378,10 @@ private:
     registry held_;
     /// Each member is kept alive by a reference of its own.
     registry ending_;
-    /// Quick releases whose backend is being asked: their records are in neither list. The threads that ask keep the
-    /// core.
-    unsigned releasing_at_once_ = 0;
+    /// Of quick releases: while their backend is being asked, their records are in neither list. The threads that ask
+    /// keep the core, and end them without the mutex.
+    unsigned quick_releases_begun_ = 0;
+    std::atomic<unsigned> quick_releases_ended_{0};
     parking_lot parked_;
     /// Keeps the core while something is being given back that no handle owns any more.
     std::shared_ptr<core> self_;

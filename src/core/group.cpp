@@ -20,7 +20,7 @@ struct core::candidate
     record_ptr wanted;
     departure leaving;
 
-    candidate(core& owner, record_ptr subject) : wanted(std::move(subject)), leaving(owner, wanted) {}
+    candidate(core& owner, record_ptr subject) : wanted(std::move(subject)), leaving(owner, wanted) { leaving.count(); }
 };
 
 /// Takes several locks, all or none: in rounds, each of which tries the keys in their canonical order. A round that

@@ -60,44 +60,59 @@ bool core::release_at_once(const record_ptr& held)
         subject.end_reason = lost_reason::released;
         // Somebody may have looked, and be about to park.
         subject.touch();
-        subject.move_to(phase::ending);
-        ++releasing_at_once_;
+        // What is expected, so that the mutex need not be taken again where it comes so. It is read by those only who
+        // see the end.
+        subject.answered = true;
+        ++stats_.releases;
+        ++quick_releases_begun_;
+        subject.move_to(phase::ending_unwatched);
     }
     std::optional<release_outcome> outcome;
     backend_->start_release(held, completion<release_outcome>::into(outcome));
-    const bool failed = outcome->status == release_status::failed;
+    if (outcome->status == release_status::released && subject.end_unwatched()) {
+        add_to(quick_releases_ended_, 1U);
+        // A shutdown closes before it looks for releases: it sees that there is none, or this sees that it is closed.
+        if (closed_to_new_.load())
+            tell_drained();
+        return true;
+    }
+    return end_watched_release(subject, std::move(*outcome));
+}
+
+/// While the backend was asked, another thread has come to wait for the end of this record; or the backend has not
+/// answered as was expected.
+bool core::end_watched_release(record& ending, release_outcome&& outcome)
+{
+    const bool failed = outcome.status == release_status::failed;
+    work todo;
     {
         const std::lock_guard guard(mutex_);
-        --releasing_at_once_;
-        if (!failed) {
-            ++stats_.releases;
-            subject.answered = true;
-            subject.answer.status = outcome->status;
-            subject.move_to(phase::ended);
+        add_to(quick_releases_ended_, 1U);
+        ending.answered = !failed;
+        ending.answer.status = outcome.status;
+        if (failed) {
+            --stats_.releases;
+            ending.move_to(phase::ending);
+            may_stand(ending, ending.ttl());
+            enter_ending(ending);
         } else {
-            may_stand(subject, subject.ttl());
-            enter_ending(subject);
+            schedule(ending, time_point::max());
+            ending.move_to(phase::ended);
+            ending.notify(todo.wakes);
+            drained_.notify(todo.wakes);
         }
-        // While the backend was asked, another thread may have come to wait for the end of this record, or for that of
-        // all of them.
-        if (!failed && subject.waiters.empty() && subject.due == time_point::max() &&
-            !closed_to_new_.load(std::memory_order_relaxed))
-            return true;
     }
+    todo.run(*this);
     if (failed)
-        on_given_back(subject, std::move(*outcome));
-    else
-        tell_ended_at_once(subject);
+        on_given_back(ending, std::move(outcome));
     return !failed;
 }
 
-void core::tell_ended_at_once(record& ended)
+void core::tell_drained()
 {
     work todo;
     {
         const std::lock_guard guard(mutex_);
-        schedule(ended, time_point::max());
-        ended.notify(todo.wakes);
         drained_.notify(todo.wakes);
     }
     todo.run(*this);
@@ -127,7 +142,8 @@ bool core::await_answer(record& ending, std::uint32_t& seen)
 
 bool core::is_unanswered(record& ending, std::uint32_t& seen)
 {
-    if (ending.answered || ending.where() == phase::ended)
+    ending.watch_end();
+    if (ending.where() == phase::ended || ending.answered)
         return false;
     seen = ending.version;
     const bool first_look = ending.answer_deadline == time_point::max();

@@ -31,6 +31,9 @@ enum class phase : unsigned char
     acquiring,
     /// Granted; a handle, or a coroutine that is about to return one, owns it.
     held,
+    /// Being given back by a quick release, whose end nobody waits for yet. It is in none of the core's lists; the
+    /// thread that releases it keeps it, and ends it without the mutex if nobody has looked for its end by then.
+    ending_unwatched,
     /// To be given back: a release or abandon is due or under way. Nobody owns it.
     ending,
     /// Holds nothing and never will.
@@ -86,6 +89,23 @@ public:
 
     [[nodiscard]] phase where() const noexcept { return phase_.load(std::memory_order_acquire); }
     void move_to(phase next) noexcept { phase_.store(next, std::memory_order_release); }
+    /// From a quick release: whoever waits for the end of it is told from now on. The mutex is held.
+    void watch_end() noexcept
+    {
+        auto unwatched = phase::ending_unwatched;
+        if (phase_.compare_exchange_strong(unwatched, phase::ending))
+            answered = false;
+    }
+    /// Ends a quick release, unless somebody has begun to wait for that. Not under the mutex.
+    [[nodiscard]] bool end_unwatched() noexcept
+    {
+        if (is_single_threaded() && where() == phase::ending_unwatched) {
+            move_to(phase::ended);
+            return true;
+        }
+        auto unwatched = phase::ending_unwatched;
+        return phase_.compare_exchange_strong(unwatched, phase::ended);
+    }
 
     /// Alive until the record has ended: it is kept by the acquiring coroutine, by the handle, or by itself while
     /// anything is being given back.

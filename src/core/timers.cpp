@@ -93,6 +93,7 @@ void core::on_due(waitable& due, time_point now, work& todo)
             give_back(subject, todo);
         }
         break;
+    case phase::ending_unwatched:
     case phase::ended:
         return;
     }

@@ -37,7 +37,11 @@ public:
     // Room is made before anything is changed, and may throw then. To run out of memory afterwards would destroy, under
     // the mutex, what must not be destroyed there.
 
-    void make_room_for_claim() { claims_.reserve(claims_.size() + 1); }
+    void make_room_for_claim()
+    {
+        if (claim_)
+            make_room(more_claims_);
+    }
     void make_room_for_call()
     {
         if (!calls_)
@@ -49,7 +53,13 @@ public:
 
     void wake(completion<woken> waiting) noexcept { calls_->to_wake.push_back(std::move(waiting)); }
     void break_claim(claim_ptr claim) noexcept { calls_->broken.push_back(std::move(claim)); }
-    void drop(claim_ptr claim) noexcept { claims_.push_back(std::move(claim)); }
+    void drop(claim_ptr claim) noexcept
+    {
+        if (claim_)
+            more_claims_.push_back(std::move(claim));
+        else
+            claim_ = std::move(claim);
+    }
     void drop(completion<woken> waiting) noexcept { calls_->dropped.push_back(std::move(waiting)); }
 
 private:
@@ -67,7 +77,9 @@ private:
             in.reserve(2 * in.size() + 1);
     }
 
-    boost::container::small_vector<claim_ptr, 1> claims_;
+    /// An uncontended release leaves one, and no more.
+    claim_ptr claim_;
+    std::vector<claim_ptr> more_claims_;
     std::unique_ptr<callbacks> calls_;
 };
 
