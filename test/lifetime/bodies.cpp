@@ -1,0 +1,423 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <string>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const acquire_options shared{.mode = lock_mode::shared};
+const acquire_options endless{.ttl = 0ms};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(bodies)
+
+BOOST_AUTO_TEST_CASE(a_loss_is_told_before_what_is_given_back_has_been_answered)
+{
+    rig on(behind::scripted);
+    on.script->always(operation::release, step::hold());
+    on.script->always(operation::abandon, step::hold());
+    auto working =
+        on.start(on.locker->with_lock("k", {.ttl = 1s, .renewal = renewal::manual}, []() -> asio::awaitable<void> {
+            lease_timer timer(co_await asio::this_coro::executor, 1h);
+            co_await timer.async_wait(asio::use_awaitable);
+        }));
+    on.ready();
+    on.advance(1s);
+    BOOST_TEST_REQUIRE(working.done());
+    COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+    on.script->reset();
+    while (on.script->deliver())
+        on.ready();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_body_stops_before_its_lease_can_end)
+{
+    for (const auto mode : {renewal::automatic, renewal::manual}) {
+        rig on(behind::scripted);
+        on.script->always(operation::extend, step::fail(errc::unavailable));
+        const auto start = lease_clock::now();
+        lease_clock::time_point stopped;
+        bool was_held = false;
+        auto working =
+            on.start(on.locker->with_lock("k", {.ttl = 30s, .renewal = mode}, [&](lock& held) -> asio::awaitable<void> {
+                try {
+                    co_await sleep_for(1h);
+                } catch (const boost::system::system_error&) {
+                    stopped = lease_clock::now();
+                    was_held = held.held();
+                    throw;
+                }
+            }));
+        on.advance_by_steps(40s, 100ms);
+        BOOST_TEST_REQUIRE(working.done());
+        // The lease ends a hundredth and 2 ms before the ttl, and the body a second before that.
+        BOOST_TEST((stopped - start >= 28698ms));
+        BOOST_TEST((stopped - start < 29698ms));
+        BOOST_TEST(was_held);
+        const auto thrown = thrown_by<lost_error>([&] { working.get(on.io()); });
+        BOOST_TEST_REQUIRE(thrown.has_value());
+        BOOST_TEST((thrown->code() == errc::lost));
+        BOOST_TEST(thrown->key() == "k");
+        on.script->reset();
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
+{
+    rig on(behind::scripted);
+    bool began = false;
+    auto working = on.start(on.locker->with_lock("k", {.ttl = 1s}, [&] { began = true; }));
+    // Granted, and its coroutine not resumed yet.
+    while (on.locker->stats().grants == 0)
+        BOOST_TEST_REQUIRE(on.io().poll_one() == 1U);
+    on.memory->start_break("k", [](const list_outcome&) {});
+    on.ready();
+    BOOST_TEST_REQUIRE(working.done());
+    COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+    BOOST_TEST(!began);
+    BOOST_TEST(on.locker->stats().lost(lost_reason::broken) == 1U);
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(the_bodys_exception_is_nested_in_the_loss)
+{
+    rig on;
+    auto working = on.start(on.locker->with_lock("k", [&]() -> asio::awaitable<int> {
+        try {
+            co_await sleep_for(1h);
+        } catch (const boost::system::system_error&) {
+        }
+        throw std::runtime_error("half done");
+    }));
+    on.ready();
+    on.run(on.locker->break_lock("k"));
+    on.ready();
+    bool nested = false;
+    try {
+        working.get(on.io());
+    } catch (const lost_error& lost) {
+        try {
+            std::rethrow_if_nested(lost);
+        } catch (const std::runtime_error& inner) {
+            nested = inner.what() == std::string("half done");
+        }
+    }
+    BOOST_TEST(nested);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_value_after_the_loss_does_not_stand)
+{
+    rig on;
+    auto working = on.start(on.locker->with_lock("k", [&]() -> asio::awaitable<int> {
+        try {
+            co_await sleep_for(1h);
+        } catch (const boost::system::system_error&) {
+        }
+        co_return 5;
+    }));
+    on.ready();
+    on.run(on.locker->break_lock("k"));
+    on.ready();
+    COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_late_timer_does_not_make_a_late_value_stand)
+{
+    rig on;
+    // The body keeps its thread busy until its lease is over.
+    COLOCK_THROWS(lost_error, errc::lost,
+        on.run(on.locker->with_lock("k", {.ttl = 10s, .renewal = renewal::manual}, [&] { on.clock.skip(20s); })));
+    BOOST_CHECK_NO_THROW(
+        on.run(on.locker->with_lock("k", {.ttl = 10s, .renewal = renewal::manual}, [&] { on.clock.skip(5s); })));
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(the_callers_cancellation_is_forwarded_and_a_value_still_stands)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        for (const bool returns : {true, false}) {
+            for (const auto type :
+                {asio::cancellation_type::terminal, asio::cancellation_type::partial, asio::cancellation_type::total})
+            {
+                rig on(kind);
+                asio::cancellation_signal cancel;
+                bool forwarded = false;
+                int completions = 0;
+                std::exception_ptr failure;
+                int value = 0;
+                on.locker->async_with_lock(
+                    "k",
+                    [&]() -> asio::awaitable<int> {
+                        try {
+                            co_await sleep_for(1h);
+                        } catch (const boost::system::system_error&) {
+                            forwarded = true;
+                            if (!returns)
+                                throw;
+                        }
+                        co_return 7;
+                    },
+                    asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr out, int result) {
+                        ++completions;
+                        failure = out;
+                        value = result;
+                    }));
+                on.ready();
+                cancel.emit(type);
+                on.ready();
+                BOOST_TEST(forwarded);
+                BOOST_TEST(completions == 1);
+                if (returns) {
+                    BOOST_TEST(!failure);
+                    BOOST_TEST(value == 7);
+                } else {
+                    BOOST_TEST_REQUIRE((failure != nullptr));
+                    COLOCK_THROWS(
+                        boost::system::system_error, asio::error::operation_aborted, std::rethrow_exception(failure));
+                }
+                on.wind_down();
+                on.check_clean();
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_parent_keeps_the_value_of_its_with_lock)
+{
+    rig on;
+    asio::cancellation_signal cancel;
+    int value = 0;
+    asio::co_spawn(
+        on.io(),
+        [&]() -> asio::awaitable<void> {
+            value = co_await on.locker->with_lock("k", [&]() -> asio::awaitable<int> {
+                try {
+                    co_await sleep_for(1h);
+                } catch (const boost::system::system_error&) {
+                }
+                co_return 9;
+            });
+        },
+        asio::bind_cancellation_slot(cancel.slot(), asio::detached));
+    on.ready();
+    cancel.emit(asio::cancellation_type::terminal);
+    on.ready();
+    BOOST_TEST(value == 9);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_handle_that_the_body_moves_away_is_released_all_the_same)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        lock away;
+        on.run(on.locker->with_lock("k", [&](lock& held) { away = std::move(held); }));
+        BOOST_TEST(static_cast<bool>(away));
+        BOOST_TEST(!away.held());
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_body_may_release_or_extend)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        const int value = on.run(on.locker->with_lock("k", [&](lock& held) -> asio::awaitable<int> {
+            co_await held.extend(40s);
+            BOOST_TEST(held.ttl() == 40s);
+            co_await held.release();
+            BOOST_TEST(!held.held());
+            co_await asio::post(asio::deferred);
+            co_return 3;
+        }));
+        BOOST_TEST(value == 3);
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_is_renewed_while_the_body_runs_up_to_max_hold)
+{
+    rig on;
+    auto working = on.start(on.locker->with_lock("k", {.ttl = 30s}, []() -> asio::awaitable<int> {
+        co_await sleep_for(5min);
+        co_return 1;
+    }));
+    on.advance_by_steps(301s, 1s);
+    BOOST_TEST(working.get(on.io()) == 1);
+
+    const auto start = lease_clock::now();
+    auto capped = on.start(on.locker->with_lock("k", {.ttl = 30s, .max_hold = 1min}, [] { return sleep_for(5min); }));
+    on.advance_by_steps(2min, 500ms);
+    BOOST_TEST_REQUIRE(capped.done());
+    BOOST_TEST((lease_clock::now() - start >= 1min));
+    COLOCK_THROWS(lost_error, errc::lost, capped.get(on.io()));
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(the_body_runs_on_a_strand)
+{
+    rig on;
+    on.run(on.locker->with_lock("k", []() -> asio::awaitable<void> {
+        const asio::any_io_executor executor = co_await asio::this_coro::executor;
+        const auto* strand = executor.target<asio::strand<asio::io_context::executor_type>>();
+        BOOST_TEST_REQUIRE((strand != nullptr));
+        BOOST_TEST(strand->running_in_this_thread());
+    }));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(ends)
+
+BOOST_AUTO_TEST_CASE(a_locker_that_goes_ends_its_waiters)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        colock::locker rival(on.memory);
+        auto held = on.run(rival.acquire("k", endless));
+        auto first = on.start(on.locker->acquire("k"));
+        auto second = on.start(on.locker->acquire("k", shared));
+        auto with = on.start(on.locker->with_lock("k", [] {}));
+        auto all = on.start(on.locker->acquire_all({"a", "k"}));
+        error_code front;
+        on.locker->async_acquire("k", [&](error_code code, lock) { front = code; });
+        on.ready();
+        colock::locker copy = *on.locker;
+        on.locker.reset();
+        on.ready();
+        BOOST_TEST(!first.done());
+        {
+            const auto last = std::move(copy);
+        }
+        on.ready();
+        COLOCK_THROWS(create_error, errc::shutting_down, first.get(on.io()));
+        COLOCK_THROWS(create_error, errc::shutting_down, second.get(on.io()));
+        COLOCK_THROWS(create_error, errc::shutting_down, with.get(on.io()));
+        COLOCK_THROWS(create_error, errc::shutting_down, all.get(on.io()));
+        BOOST_TEST((front == errc::shutting_down));
+        BOOST_TEST(on.stored().size() == 1U);
+        held = {};
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(locks_outlive_their_locker)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        auto held = on.acquire("k");
+        auto renewed = on.acquire("r", {.ttl = 30s, .renewal = renewal::automatic});
+        auto dropped = on.acquire("d");
+        auto lost = on.start(renewed.lost());
+        on.locker.reset();
+        on.script.reset();
+        on.advance_by_steps(20s, 1s);
+        BOOST_TEST(held.held());
+        on.run(held.extend(1h));
+        BOOST_TEST(on.run(held.is_locked()));
+        on.advance_by_steps(1min, 1s);
+        BOOST_TEST(renewed.held());
+        BOOST_TEST(!lost.done());
+        dropped = {};
+        on.run(held.release(on_failure::raise));
+        renewed = {};
+        on.ready();
+        BOOST_TEST((lost.get(on.io()) == lost_reason::released));
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_settler_outlives_locker_and_handle)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k");
+    on.script->next(operation::release, step::fail(errc::unavailable));
+    on.script->next(operation::release, step::fail(errc::unavailable));
+    held = {};
+    on.locker.reset();
+    on.ready();
+    BOOST_TEST(on.stored().size() == 1U);
+    on.wind_down();
+    BOOST_TEST(on.script->unused() == 0U);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_grant_that_is_lost_before_its_coroutine_goes_on_is_a_lost_lock)
+{
+    for (const bool tries : {false, true}) {
+        rig on(behind::scripted);
+        const auto acquire = [](locker by, bool single) -> asio::awaitable<lock> {
+            if (!single)
+                co_return co_await by.acquire("k");
+            auto granted = co_await by.try_acquire("k");
+            co_return std::move(granted.value());
+        };
+        auto granted = on.start(acquire(*on.locker, tries));
+        on.io().restart();
+        while (on.locker->stats().held == 0)
+            BOOST_TEST_REQUIRE(on.io().poll_one() == 1U);
+        BOOST_TEST_REQUIRE(!granted.done());
+        on.memory->start_break("k", [](const list_outcome&) {});
+        const auto held = granted.get(on.io(), std::source_location::current(), {.handlers = 1000});
+        BOOST_TEST(!held.held());
+        BOOST_TEST((on.run(held.lost()) == lost_reason::broken));
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(nothing_stays_armed)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        // A held lock that nobody watches.
+        auto held = on.acquire("k");
+        BOOST_TEST(on.idle());
+        // One that somebody has watched.
+        asio::cancellation_signal cancel;
+        held.async_lost(asio::bind_cancellation_slot(cancel.slot(), [](error_code, lost_reason) {}));
+        BOOST_TEST(!on.idle());
+        cancel.emit(asio::cancellation_type::terminal);
+        BOOST_TEST(on.idle());
+        on.run(held.extend(20s));
+        BOOST_TEST(on.idle());
+        BOOST_TEST(on.run(held.is_locked()));
+        BOOST_TEST(on.idle());
+        // An acquire that has ended by its policy, by cancellation, and by a grant.
+        auto timed = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(1s)}));
+        on.advance_by_steps(3s, 500ms);
+        BOOST_TEST(timed.done());
+        BOOST_TEST(on.idle());
+        on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
+        BOOST_TEST(!on.idle());
+        cancel.emit(asio::cancellation_type::terminal);
+        BOOST_TEST(on.idle());
+        on.run(on.locker->with_lock("other", [] {}));
+        BOOST_TEST(on.idle());
+        on.run(held.release());
+        BOOST_TEST(on.idle());
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

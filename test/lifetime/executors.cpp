@@ -1,0 +1,339 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(executors)
+
+namespace {
+
+/// Runs both contexts until `reached`.
+template <class Reached>
+void run_both(asio::io_context& one, asio::io_context& two, Reached reached)
+{
+    for (int rounds = 0; rounds < 100'000 && !reached(); ++rounds) {
+        one.restart();
+        two.restart();
+        static_cast<void>(one.poll_one());
+        static_cast<void>(two.poll_one());
+    }
+    BOOST_TEST(reached());
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_verb_resumes_on_its_callers_executor)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        asio::io_context mine;
+        bool done = false;
+        const auto body = [&]() -> asio::awaitable<void> {
+            const auto here = [&] { return mine.get_executor().running_in_this_thread(); };
+            auto first = co_await on.locker->acquire("k");
+            BOOST_TEST(here());
+            asio::post(on.io(), [&first] { first = {}; });
+            auto held = co_await on.locker->acquire("k");
+            BOOST_TEST(here());
+            co_await held.extend(10s);
+            BOOST_TEST(here());
+            BOOST_TEST(co_await held.is_locked());
+            BOOST_TEST(here());
+            BOOST_TEST(co_await on.locker->is_locked("k"));
+            BOOST_TEST(here());
+            asio::post(on.io(), [&held] { held = {}; });
+            static_cast<void>(co_await held.lost());
+            BOOST_TEST(here());
+            co_await on.locker->with_lock("k", [&]() -> asio::awaitable<void> {
+                BOOST_TEST(here());
+                co_await asio::post(asio::deferred);
+                BOOST_TEST(here());
+            });
+            BOOST_TEST(here());
+            auto group = co_await on.locker->acquire_all({"a", "b"});
+            BOOST_TEST(here());
+            static_cast<void>(co_await group.release());
+            BOOST_TEST(here());
+            static_cast<void>(co_await on.locker->shutdown());
+            BOOST_TEST(here());
+        };
+        asio::co_spawn(mine, body(), [&](std::exception_ptr failure) {
+            BOOST_TEST(!failure);
+            done = true;
+        });
+        run_both(on.io(), mine, [&] { return done; });
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_runs_on_its_associated_executor)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        asio::io_context mine;
+        int called = 0;
+        const auto bound = [&](auto check) {
+            return asio::bind_executor(mine.get_executor(), [&, check](auto, auto... results) {
+                BOOST_TEST(mine.get_executor().running_in_this_thread());
+                check(std::move(results)...);
+                ++called;
+            });
+        };
+        on.locker->async_acquire("k", bound([](const lock& held) { BOOST_TEST(held.held()); }));
+        run_both(on.io(), mine, [&] { return called == 1; });
+        on.locker->async_with_lock(
+            "k", [&] { return on.io().get_executor().running_in_this_thread(); },
+            bound([](bool inside) { BOOST_TEST(inside); }));
+        run_both(on.io(), mine, [&] { return called == 2; });
+        on.locker->async_is_locked("k", bound([](bool locked) { BOOST_TEST(!locked); }));
+        run_both(on.io(), mine, [&] { return called == 3; });
+        on.locker->async_shutdown(1s, bound([](const shutdown_report& report) { BOOST_TEST(report.clean()); }));
+        run_both(on.io(), mine, [&] { return called == 4; });
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_is_never_called_inside_the_call_that_starts_it)
+{
+    rig on;
+    // From inside the context, where a careless dispatch would run it at once.
+    asio::post(on.io(), [&] {
+        bool returned = false;
+        on.locker->async_acquire("k", [&returned](error_code, lock) { BOOST_TEST(returned); });
+        on.locker->async_with_lock("w", [] {}, [&returned](std::exception_ptr) { BOOST_TEST(returned); });
+        on.locker->async_acquire("", [&returned](error_code code, lock) {
+            BOOST_TEST(returned);
+            BOOST_TEST((code == errc::invalid_key));
+        });
+        returned = true;
+        on.ready();
+    });
+    on.ready();
+}
+
+namespace {
+
+struct tally
+{
+    std::size_t allocated = 0;
+    std::size_t live = 0;
+};
+
+template <class T>
+struct counting_allocator
+{
+    using value_type = T;
+    tally* counts;
+
+    explicit counting_allocator(tally& where) : counts(&where) {}
+    template <class U>
+    counting_allocator(const counting_allocator<U>& other) : counts(other.counts)
+    {
+    }
+    T* allocate(std::size_t n)
+    {
+        ++counts->allocated;
+        ++counts->live;
+        return std::allocator<T>().allocate(n);
+    }
+    void deallocate(T* memory, std::size_t n)
+    {
+        --counts->live;
+        std::allocator<T>().deallocate(memory, n);
+    }
+    template <class U>
+    bool operator==(const counting_allocator<U>& other) const
+    {
+        return counts == other.counts;
+    }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(the_handlers_allocator_is_used)
+{
+    tally counts;
+    {
+        rig on(behind::scripted);
+        bool called = false;
+        on.locker->async_acquire(
+            "k", asio::bind_allocator(counting_allocator<char>(counts), [&](error_code, lock) { called = true; }));
+        on.ready();
+        BOOST_TEST(called);
+        BOOST_TEST(counts.allocated > 0U);
+        BOOST_TEST(counts.live == 0U);
+        const auto before = counts.allocated;
+        on.locker->async_with_lock(
+            "k", [] { return 1; },
+            asio::bind_allocator(counting_allocator<char>(counts), [](std::exception_ptr, int) {}));
+        on.ready();
+        BOOST_TEST(counts.allocated > before);
+        on.script->always(operation::create, step::hold());
+        on.locker->async_acquire("k", asio::bind_allocator(counting_allocator<char>(counts), [](error_code, lock) {}));
+        on.ready();
+    }
+    BOOST_TEST(counts.live == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(immediate_grants_let_others_run)
+{
+    const auto starve = [](auto operation) {
+        rig on;
+        int in_a_row = 0;
+        int longest = 0;
+        bool done = false;
+        std::function<void()> others = [&] {
+            longest = std::max(longest, std::exchange(in_a_row, 0));
+            if (!done)
+                asio::post(on.io(), others);
+        };
+        asio::post(on.io(), others);
+        asio::co_spawn(
+            on.io(),
+            [&]() -> asio::awaitable<void> {
+                for (int n = 0; n < 1000; ++n) {
+                    ++in_a_row;
+                    co_await operation(*on.locker);
+                }
+                done = true;
+            },
+            asio::detached);
+        on.ready();
+        BOOST_TEST(done);
+        BOOST_TEST(longest <= 64);
+        on.check_clean();
+    };
+    starve([](locker by) -> asio::awaitable<void> {
+        auto held = co_await by.acquire("k");
+        co_await held.release();
+    });
+    starve([](locker by) -> asio::awaitable<void> { static_cast<void>(co_await by.acquire("k")); });
+    starve([](locker by) -> asio::awaitable<void> { static_cast<void>(co_await by.try_acquire("k")); });
+    starve([](locker by) -> asio::awaitable<void> { static_cast<void>(co_await by.acquire_all({"a", "b"})); });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(observers)
+
+namespace {
+
+/// Writes down every event, and asks the locker in each: it would dead-lock if a mutex were held.
+struct recorder : observer
+{
+    std::optional<colock::locker> subject;
+    std::vector<std::string> heard;
+
+    void note(std::string what)
+    {
+        if (subject) {
+            static_cast<void>(subject->stats());
+            static_cast<void>(subject->held_locks());
+        }
+        heard.push_back(std::move(what));
+    }
+    [[nodiscard]] auto times(std::string_view what) const { return std::ranges::count(heard, what); }
+
+    void ready(std::string_view) noexcept override { note("ready"); }
+    void suspended(std::string_view, const error_code&) noexcept override { note("suspended"); }
+    void reconnected(std::string_view) noexcept override { note("reconnected"); }
+    void warning(std::string_view, std::string_view) noexcept override { note("warning"); }
+    void waiting(std::string_view key) noexcept override { note("waiting " + std::string(key)); }
+    void granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept override
+    {
+        BOOST_TEST(fence > 0U);
+        BOOST_TEST(waited.count() >= 0);
+        note("granted " + std::string(key));
+    }
+    void renewed(std::string_view key, std::chrono::nanoseconds valid_for) noexcept override
+    {
+        BOOST_TEST((valid_for > 0s));
+        note("renewed " + std::string(key));
+    }
+    void at_risk(std::string_view key, const error_code& why) noexcept override
+    {
+        BOOST_TEST(!!why);
+        note("at_risk " + std::string(key));
+    }
+    void lost(std::string_view key, lost_reason reason) noexcept override
+    {
+        note("lost " + std::string(key) + " " + to_string(reason));
+    }
+    void released(std::string_view key) noexcept override { note("released " + std::string(key)); }
+    void settled(std::string_view key, bool proven) noexcept override
+    {
+        note("settled " + std::string(key) + (proven ? "" : " without proof"));
+    }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(every_event_is_told_outside_of_every_mutex)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        const auto ears = std::make_shared<recorder>();
+        rig on(kind, {.observer = ears});
+        ears->subject = *on.locker;
+        auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        auto waiting = on.start(on.locker->acquire("k"));
+        on.ready();
+        BOOST_TEST(ears->times("granted k") == 1);
+        BOOST_TEST(ears->times("waiting k") == 1);
+        on.advance_by_steps(25s, 1s);
+        BOOST_TEST(ears->times("renewed k") == 2);
+        held = {};
+        auto next = waiting.get(on.io());
+        BOOST_TEST(ears->times("released k") == 1);
+        BOOST_TEST(ears->times("granted k") == 2);
+        on.run(on.locker->break_lock("k"));
+        on.wind_down();
+        BOOST_TEST(ears->times("lost k broken") == 1);
+        BOOST_TEST(ears->times("settled k") == 1);
+        // With an observer, somebody listens: a local timer finds the expiry.
+        auto expiring = on.acquire("e", {.ttl = 10s});
+        on.advance(11s);
+        BOOST_TEST(ears->times("lost e expired") == 1);
+        on.wind_down();
+        if (on.script) {
+            on.script->notify_ready();
+            on.script->notify_suspended(errc::unavailable);
+            on.script->notify_reconnected();
+            on.script->notify_warning("look here");
+            for (const auto* event : {"ready", "suspended", "reconnected", "warning"})
+                BOOST_TEST(ears->times(event) == 1);
+            BOOST_TEST(on.locker->stats().reconnects == 1U);
+            auto risky = on.acquire("r", {.ttl = 30s, .renewal = renewal::automatic});
+            on.script->next(operation::extend, step::fail(errc::unavailable));
+            on.advance_by_steps(11s, 1s);
+            BOOST_TEST(ears->times("at_risk r") == 1);
+            risky = {};
+            on.ready();
+            asio::cancellation_signal cancel;
+            on.script->next(operation::create, step::hold());
+            on.locker->async_acquire("s", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
+            on.ready();
+            cancel.emit(asio::cancellation_type::terminal);
+            on.ready();
+            on.script->deliver();
+            on.ready();
+            BOOST_TEST(ears->times("settled s") == 1);
+        }
+        on.check_clean();
+        // Not kept by the locker that it keeps.
+        ears->subject.reset();
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

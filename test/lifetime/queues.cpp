@@ -1,0 +1,346 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const acquire_options shared{.mode = lock_mode::shared};
+const acquire_options endless{.ttl = 0ms};
+
+/// Writes down in which order waiters get the lock.
+struct line
+{
+    rig& on;
+    std::vector<int> order;
+    std::map<int, lock> held;
+
+    void join(int number, acquire_options options = {})
+    {
+        on.locker->async_acquire("k", std::move(options), [this, number](error_code code, lock granted) {
+            BOOST_TEST(!code, code.message());
+            order.push_back(number);
+            held[number] = std::move(granted);
+        });
+        on.ready();
+    }
+    void leave(int number)
+    {
+        held.erase(number);
+        on.ready();
+    }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(queues)
+
+BOOST_AUTO_TEST_CASE(local_waiters_are_served_in_arrival_order)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        line waiters{on, {}, {}};
+        auto held = on.acquire("k");
+        for (int n = 0; n < 5; ++n)
+            waiters.join(n);
+        BOOST_TEST(waiters.order.empty());
+        held = {};
+        on.ready();
+        for (int n = 0; n < 5; ++n) {
+            BOOST_TEST_REQUIRE(waiters.order.size() == static_cast<std::size_t>(n) + 1);
+            BOOST_TEST(waiters.order.back() == n);
+            waiters.leave(n);
+        }
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(only_heads_speak_to_the_backend)
+{
+    rig on(behind::scripted);
+    line waiters{on, {}, {}};
+    colock::locker rival(on.memory);
+    auto held = on.run(rival.acquire("k", endless));
+    for (int n = 0; n < 10; ++n)
+        waiters.join(n);
+    BOOST_TEST(on.script->count(operation::create) == 1U);
+    BOOST_TEST(on.script->count(operation::wait) == 1U);
+    BOOST_TEST(on.locker->stats().waiting == 10U);
+    held = {};
+    for (int n = 0; n < 10; ++n) {
+        on.ready();
+        waiters.leave(n);
+    }
+    BOOST_TEST(waiters.order.size() == 10U);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(the_run_of_shared_claims_in_front_are_heads_together)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        line waiters{on, {}, {}};
+        colock::locker rival(on.memory);
+        auto held = on.run(rival.acquire("k", endless));
+        waiters.join(1, shared);
+        waiters.join(2, shared);
+        waiters.join(3);
+        waiters.join(4, shared);
+        if (on.script)
+            BOOST_TEST(on.script->count(operation::create) == 2U);
+        held = {};
+        on.ready();
+        BOOST_TEST((waiters.order == std::vector{1, 2}));
+        waiters.leave(1);
+        BOOST_TEST((waiters.order == std::vector{1, 2}));
+        waiters.leave(2);
+        BOOST_TEST((waiters.order == std::vector{1, 2, 3}));
+        waiters.leave(3);
+        BOOST_TEST((waiters.order == std::vector{1, 2, 3, 4}));
+        waiters.leave(4);
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_grows_when_the_exclusive_claim_behind_it_leaves)
+{
+    rig on(behind::scripted);
+    line waiters{on, {}, {}};
+    colock::locker rival(on.memory);
+    auto held = on.run(rival.acquire("k", endless));
+    waiters.join(1, shared);
+    asio::cancellation_signal cancel;
+    on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
+    on.ready();
+    waiters.join(3, shared);
+    BOOST_TEST(on.script->count(operation::create) == 1U);
+    cancel.emit(asio::cancellation_type::terminal);
+    on.ready();
+    BOOST_TEST(on.script->count(operation::create) == 2U);
+    held = {};
+    on.ready();
+    BOOST_TEST((waiters.order == std::vector{1, 3}));
+    waiters.held.clear();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(try_acquire_never_overtakes_a_local_waiter)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        line waiters{on, {}, {}};
+        colock::locker rival(on.memory);
+        auto held = on.run(rival.acquire("k", endless));
+        if (on.script)
+            on.script->always(operation::wait, step::hold());
+        waiters.join(1);
+        const auto asked = on.script ? on.script->count(operation::create) : 0;
+        if (on.script) {
+            // The lock is free, but its waiter has not heard of it yet.
+            held = {};
+            on.ready();
+        }
+        BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
+        if (on.script)
+            BOOST_TEST(on.script->count(operation::create) == asked);
+        held = {};
+        on.advance(3s);
+        BOOST_TEST((waiters.order == std::vector{1}));
+        waiters.leave(1);
+        BOOST_TEST(on.run(on.locker->try_acquire("k")).has_value());
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(hand_overs_are_capped_where_the_backend_keeps_no_queue)
+{
+    constexpr int count = 40;
+    for (const bool fifo : {false, true}) {
+        rig on(behind::scripted);
+        auto can = on.script->capabilities();
+        can.fifo = fifo;
+        on.script->set_capabilities(can);
+        on.locker.emplace(on.backend());
+        line waiters{on, {}, {}};
+        auto held = on.acquire("k");
+        for (int n = 0; n < count; ++n)
+            waiters.join(n);
+        on.script->forget_calls();
+        held = {};
+        for (int n = 0; n < count; ++n) {
+            on.ready();
+            BOOST_TEST_REQUIRE(waiters.order.size() == static_cast<std::size_t>(n) + 1);
+            waiters.leave(n);
+        }
+        std::size_t in_a_row = 0;
+        std::size_t longest = 0;
+        for (const auto& made : on.script->calls()) {
+            if (made.what == operation::hand_over)
+                longest = std::max(longest, ++in_a_row);
+            else if (made.what == operation::release || made.what == operation::abandon)
+                in_a_row = 0;
+        }
+        BOOST_TEST(longest == (fifo ? 40U : 16U));
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_release_wakes_the_next_without_a_timer)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        line waiters{on, {}, {}};
+        colock::locker rival(on.memory);
+        auto held = on.run(rival.acquire("k", endless));
+        waiters.join(1);
+        on.run(held.release());
+        on.ready();
+        BOOST_TEST(waiters.order.size() == 1U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_local_release_wakes_a_head_whose_attempt_was_under_way)
+{
+    rig on(behind::scripted);
+    auto can = on.script->capabilities();
+    can.events = false;
+    on.script->set_capabilities(can);
+    on.locker.emplace(on.backend());
+    auto held = on.acquire("k");
+    on.script->next(operation::create, step::busy());
+    on.script->next(operation::create, step::hold());
+    auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(10s).jitter(0)}));
+    on.advance(11s);
+    BOOST_TEST_REQUIRE(on.script->held() == 1U);
+    // Its second attempt finds the holder, who leaves before the answer is there.
+    on.script->next(operation::create, step::pass());
+    on.script->deliver();
+    held = {};
+    on.ready();
+    on.advance(100ms);
+    BOOST_TEST(waiting.done());
+    if (waiting.done())
+        static_cast<void>(waiting.get(on.io()));
+}
+
+BOOST_AUTO_TEST_CASE(an_expiry_that_wakes_nobody_bounds_the_wait)
+{
+    rig on(behind::scripted);
+    line waiters{on, {}, {}};
+    colock::locker rival(on.memory);
+    auto held = on.run(rival.acquire("k", {.ttl = 10s}));
+    on.script->always(operation::wait, step::hold());
+    on.locker->async_acquire("k", {.retry = retry_policy::fixed(1h)}, [&](error_code code, lock granted) {
+        BOOST_TEST(!code);
+        waiters.order.push_back(1);
+        waiters.held[1] = std::move(granted);
+    });
+    on.advance(9s);
+    BOOST_TEST(waiters.order.empty());
+    on.advance_by_steps(2s, 500ms);
+    BOOST_TEST(waiters.order.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(total_time_is_absolute_and_wake_ups_are_no_attempts)
+{
+    rig on(behind::scripted);
+    on.script->always(operation::create, step::busy());
+    on.script->always(operation::wait, step::hold());
+    auto waiting =
+        on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1h).jitter(0).times(1).total_time(1min)}));
+    for (int second = 0; second < 59; ++second) {
+        on.advance(1s);
+        BOOST_TEST_REQUIRE(!waiting.done());
+        // Wakes the waiter.
+        BOOST_TEST(on.script->deliver());
+        on.ready();
+    }
+    BOOST_TEST(on.locker->stats().attempts == 60U);
+    BOOST_TEST(on.locker->stats().retries == 0U);
+    on.advance(2s);
+    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(waiting.get(on.io())); });
+    BOOST_TEST_REQUIRE(thrown.has_value());
+    BOOST_TEST((thrown->elapsed() >= 1min));
+    BOOST_TEST((thrown->elapsed() < 62s));
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(without_events_the_core_polls_by_the_policy_alone)
+{
+    rig on(behind::scripted);
+    auto can = on.script->capabilities();
+    can.events = false;
+    can.fifo = false;
+    on.script->set_capabilities(can);
+    on.locker.emplace(on.backend());
+    on.script->always(operation::create, step::busy());
+    auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(10s).jitter(0).times(3)}));
+    on.advance_by_steps(29s, 500ms);
+    BOOST_TEST(!waiting.done());
+    BOOST_TEST(on.script->count(operation::create) == 3U);
+    on.advance_by_steps(2s, 500ms);
+    COLOCK_THROWS(retry_error, errc::retry_exhausted, waiting.get(on.io()));
+    BOOST_TEST(on.script->count(operation::create) == 4U);
+    BOOST_TEST(on.script->count(operation::wait) == 0U);
+    BOOST_TEST(on.locker->stats().retries == 3U);
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_behind_the_head_counts_by_its_own_delays_without_a_word)
+{
+    rig on(behind::scripted);
+    colock::locker rival(on.memory);
+    auto held = on.run(rival.acquire("k", endless));
+    auto head = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(24h)}));
+    on.ready();
+    auto behind_it = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(10s).jitter(0).times(3)}));
+    on.ready();
+    const auto asked = on.script->count(operation::create);
+    on.advance_by_steps(45s, 1s);
+    BOOST_TEST_REQUIRE(behind_it.done());
+    COLOCK_THROWS(retry_error, errc::retry_exhausted, behind_it.get(on.io()));
+    BOOST_TEST(on.script->count(operation::create) == asked);
+    held = {};
+    on.ready();
+    BOOST_TEST(head.get(on.io()).held());
+}
+
+BOOST_AUTO_TEST_CASE(an_immediate_retry_does_not_starve_the_loop)
+{
+    for (const auto& policy :
+        {retry_policy::fixed(0s).jitter(0), retry_policy::custom([](const retry_attempt&) { return 0s; })})
+    {
+        rig on;
+        colock::locker rival(on.memory);
+        auto held = on.run(rival.acquire("k", endless));
+        on.locker->async_acquire("k", {.retry = policy}, [](error_code, lock) {});
+        int others = 0;
+        std::function<void()> again = [&] {
+            if (++others < 50)
+                asio::post(on.io(), again);
+            else
+                held = {};
+        };
+        asio::post(on.io(), again);
+        on.io().restart();
+        for (int handlers = 0; handlers < 2000 && others < 50; ++handlers)
+            static_cast<void>(on.io().poll_one());
+        BOOST_TEST(others == 50);
+        on.ready();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
