@@ -1,0 +1,321 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "shielded.hpp"
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(leases)
+
+BOOST_AUTO_TEST_CASE(a_renewed_lock_stays_and_costs_nothing_when_it_is_gone)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        on.advance_by_steps(5min, 1s);
+        BOOST_TEST(held.held());
+        BOOST_TEST(on.locker->stats().renewals >= 28U);
+        BOOST_TEST(on.locker->stats().renewals <= 31U);
+        BOOST_TEST(on.stored().size() == 1U);
+        BOOST_TEST(!on.idle());
+        held = {};
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(renewal_survives_single_errors)
+{
+    for (const auto& how : {step::lose_request(), step::lose_reply(), step::fail(errc::unavailable),
+             step::fail(errc::access_denied), step::pass().delay(4s)})
+    {
+        shielded on;
+        auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        on.script->next(operation::extend, how);
+        on.advance_by_steps(2min, 500ms);
+        BOOST_TEST(held.held());
+        BOOST_TEST(on.script->unused() == 0U);
+        BOOST_TEST(on.locker->stats().renewals > 8U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_that_cannot_be_renewed_is_lost_before_the_backend_lets_it_go)
+{
+    for (const auto& how : {step::fail(errc::unavailable), step::lose_request(), step::hold()}) {
+        shielded on;
+        const auto start = lease_clock::now();
+        auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        on.script->always(operation::extend, how);
+        auto lost = on.start(held.lost());
+        on.advance_by_steps(29s, 500ms);
+        BOOST_TEST(!lost.done());
+        BOOST_TEST(held.held());
+        on.advance_by_steps(800ms, 100ms);
+        BOOST_TEST((lease_clock::now() - start < 30s));
+        BOOST_TEST_REQUIRE(lost.done());
+        BOOST_TEST((lost.get(on.io()) == lost_reason::expired));
+        BOOST_TEST(!held.held());
+        BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
+        on.script->reset();
+        while (on.script->deliver()) {
+        }
+        on.wind_down();
+        BOOST_TEST(on.locker->stats().settled == 1U);
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_is_found_by_a_local_timer_only_while_somebody_listens)
+{
+    rig on;
+    auto held = on.acquire("k", {.ttl = 10s});
+    BOOST_TEST(on.idle());
+    auto lost = on.start(held.lost());
+    BOOST_TEST(!on.idle());
+    on.advance(11s);
+    BOOST_TEST_REQUIRE(lost.done());
+    BOOST_TEST((lost.get(on.io()) == lost_reason::expired));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_is_sticky)
+{
+    shielded on;
+    auto held = on.acquire("k", {.ttl = 10s});
+    on.script->next(operation::extend, step::hold());
+    auto extending = on.start(held.extend(1h));
+    on.ready();
+    // Nobody listens and the answer is late: for a moment the lock was not held, and so it stays.
+    on.clock.skip(9950ms);
+    BOOST_TEST(!held.held());
+    on.script->deliver();
+    on.ready();
+    BOOST_TEST(!held.held());
+    COLOCK_THROWS(extend_error, errc::not_held, extending.get(on.io()));
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_renewal_is_awaited_before_the_release_is_sent)
+{
+    for (const bool by_verb : {true, false}) {
+        shielded on;
+        auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        on.script->next(operation::extend, step::hold());
+        on.advance(11s);
+        BOOST_TEST_REQUIRE(on.count(operation::extend) == 1U);
+        std::optional<running<void>> releasing;
+        if (by_verb)
+            releasing = on.start(held.release());
+        else
+            held = {};
+        on.ready();
+        BOOST_TEST(!held.held());
+        BOOST_TEST(on.count(operation::release) == 0U);
+        BOOST_TEST(on.count(operation::abandon) == 0U);
+        on.advance(1s);
+        BOOST_TEST(on.count(operation::release) == 0U);
+        on.script->deliver();
+        on.ready();
+        BOOST_TEST(on.count(operation::release) == 1U);
+        BOOST_TEST(on.count(operation::extend) == 1U);
+        if (releasing)
+            releasing->get(on.io());
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_extend_waits_for_a_renewal)
+{
+    shielded on;
+    auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    on.script->next(operation::extend, step::hold());
+    on.advance(11s);
+    auto extending = on.start(held.extend(60s));
+    on.ready();
+    BOOST_TEST(on.count(operation::extend) == 1U);
+    on.script->deliver();
+    extending.get(on.io());
+    BOOST_TEST(on.count(operation::extend) == 2U);
+    BOOST_TEST(held.ttl() == 60s);
+}
+
+BOOST_AUTO_TEST_CASE(a_renewal_that_finds_another_holder_is_a_loss)
+{
+    shielded on;
+    auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    auto lost = on.start(held.lost());
+    colock::locker rival(on.memory);
+    on.run(rival.break_lock("k"));
+    auto thief = on.run(rival.acquire("k"));
+    on.advance(11s);
+    BOOST_TEST_REQUIRE(lost.done());
+    // The store tells of the break itself; a remote one only answers the renewal.
+    BOOST_TEST((lost.get(on.io()) != lost_reason::released));
+    on.wind_down();
+    BOOST_TEST(thief.held());
+    BOOST_TEST(on.run(thief.is_locked()));
+
+    shielded other;
+    auto mine = other.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    other.script->next(operation::extend, step::not_held());
+    auto taken = other.start(mine.lost());
+    other.advance(11s);
+    BOOST_TEST_REQUIRE(taken.done());
+    BOOST_TEST((taken.get(other.io()) == lost_reason::taken));
+    BOOST_TEST(other.locker->stats().lost(lost_reason::taken) == 1U);
+    other.wind_down();
+    other.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(max_hold_ends_a_renewed_lock)
+{
+    rig on;
+    const auto start = lease_clock::now();
+    auto held = on.acquire("k", {.ttl = 10s, .renewal = renewal::automatic, .max_hold = 25s});
+    auto lost = on.start(held.lost());
+    on.advance_by_steps(24s, 500ms);
+    BOOST_TEST(!lost.done());
+    on.advance_by_steps(2s, 500ms);
+    BOOST_TEST_REQUIRE(lost.done());
+    BOOST_TEST((lost.get(on.io()) == lost_reason::expired));
+    BOOST_TEST((lease_clock::now() - start < 30s));
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(an_adapter_may_tell_of_a_loss_or_a_shorter_session)
+{
+    shielded on;
+    auto held = on.acquire("k", {.ttl = 1h});
+    auto lost = on.start(held.lost());
+    on.ready();
+    const auto end = on.run(colock::locker(on.memory).break_lock("k"));
+    BOOST_TEST(end.size() == 1U);
+    on.ready();
+    BOOST_TEST_REQUIRE(lost.done());
+    BOOST_TEST((lost.get(on.io()) == lost_reason::broken));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(giving_back)
+
+BOOST_AUTO_TEST_CASE(quiet_never_throws_and_raise_tells)
+{
+    const struct
+    {
+        step how;
+        errc code;
+        bool retried;
+    } table[] = {
+        {step::fail(errc::unavailable), errc::unavailable, true},
+        {step::fail(errc::access_denied), errc::access_denied, true},
+        {step::lose_request(), errc::outcome_unknown, true},
+        {step::lose_reply(), errc::outcome_unknown, true},
+    };
+    for (const auto& row : table) {
+        for (const auto report : {on_failure::quiet, on_failure::raise}) {
+            shielded on;
+            auto held = on.acquire("k");
+            on.script->next(operation::release, row.how);
+            if (report == on_failure::quiet)
+                BOOST_CHECK_NO_THROW(on.run(held.release()));
+            else
+                COLOCK_THROWS(release_error, row.code, on.run(held.release(report)));
+            BOOST_TEST(!held.held());
+            on.wind_down();
+            BOOST_TEST(on.locker->stats().settled == 1U);
+            on.check_clean();
+        }
+    }
+    shielded on;
+    auto held = on.acquire("k");
+    on.script->next(operation::release, step::not_held());
+    COLOCK_THROWS(release_error, errc::not_held, on.run(held.release(on_failure::raise)));
+    BOOST_CHECK_NO_THROW(on.run(held.release(on_failure::raise)));
+}
+
+BOOST_AUTO_TEST_CASE(a_release_that_is_not_answered_ends_after_the_operation_timeout)
+{
+    for (const auto report : {on_failure::quiet, on_failure::raise}) {
+        shielded on({.operation_timeout = 2s});
+        auto held = on.acquire("k");
+        on.script->next(operation::release, step::hold());
+        auto releasing = on.start(held.release(report));
+        on.advance_by_steps(1900ms, 100ms);
+        BOOST_TEST(!releasing.done());
+        on.advance(200ms);
+        BOOST_TEST_REQUIRE(releasing.done());
+        if (report == on_failure::quiet)
+            BOOST_CHECK_NO_THROW(releasing.get(on.io()));
+        else
+            COLOCK_THROWS(release_error, errc::outcome_unknown, releasing.get(on.io()));
+        BOOST_TEST(on.locker->stats().settling == 1U);
+        on.script->deliver();
+        on.ready();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_retried_release_never_removes_a_newer_lock)
+{
+    shielded on;
+    auto held = on.acquire("k");
+    on.script->next(operation::release, step::lose_reply());
+    held = {};
+    on.ready();
+    colock::locker rival(on.memory);
+    auto newer = on.run(rival.acquire("k"));
+    on.wind_down();
+    BOOST_TEST(on.count(operation::release) > 1U);
+    BOOST_TEST(on.run(newer.is_locked()));
+    BOOST_TEST(on.locker->stats().settling == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(an_expired_lock_is_released_without_touching_its_successor)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        auto expired = on.acquire("k", {.ttl = 1s});
+        on.clock.skip(2s);
+        auto next = on.acquire("k");
+        on.run(expired.release());
+        BOOST_TEST(next.held());
+        BOOST_TEST(on.run(next.is_locked()));
+        expired = {};
+        on.ready();
+        BOOST_TEST(on.stored().size() == 1U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_question_or_an_extend_that_is_not_answered_ends_after_the_operation_timeout)
+{
+    shielded on({.operation_timeout = 2s});
+    auto held = on.acquire("k", {.ttl = 1h});
+    on.script->next(operation::extend, step::hold());
+    auto extending = on.start(held.extend(1h));
+    on.advance(3s);
+    BOOST_TEST_REQUIRE(extending.done());
+    COLOCK_THROWS(extend_error, errc::outcome_unknown, extending.get(on.io()));
+    BOOST_TEST(held.held());
+    on.script->deliver();
+    on.ready();
+    on.script->next(operation::is_valid, step::hold());
+    auto asking = on.start(held.is_locked());
+    on.advance(3s);
+    BOOST_TEST_REQUIRE(asking.done());
+    COLOCK_THROWS(error, errc::unavailable, asking.get(on.io()));
+    on.script->deliver();
+    on.ready();
+    on.script->next(operation::inspect, step::hold());
+    auto looking = on.start(on.locker->is_locked("k"));
+    on.advance(3s);
+    BOOST_TEST(looking.done());
+    if (looking.done())
+        COLOCK_THROWS(error, errc::unavailable, looking.get(on.io()));
+    on.script->deliver();
+    on.ready();
+    BOOST_TEST(on.idle());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
