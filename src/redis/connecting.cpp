@@ -374,18 +374,14 @@ void client::fail_to_connect(failure_ptr why)
 
 std::string client::address() const
 {
-    const auto text = [](const endpoint& where) {
-        const bool numeric_v6 = where.host.find(':') != std::string::npos;
-        return (numeric_v6 ? "[" + where.host + "]" : where.host) + ":" + where.port;
-    };
     const auto& place = config_.where;
     if (!place.socket_path.empty())
         return place.socket_path;
     if (place.master.empty() || !runtime_->server.host.empty())
-        return text(runtime_->server);
+        return to_text(runtime_->server);
     std::string all;
     for (const auto& each : place.hosts)
-        all += (all.empty() ? "" : ",") + text(each);
+        all += (all.empty() ? "" : ",") + to_text(each);
     return all;
 }
 

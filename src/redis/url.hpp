@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/redis/adapter.hpp>
+#include "remote/url.hpp"
 
 #include <string>
 #include <string_view>
@@ -9,13 +9,7 @@
 
 namespace colock::redis::detail {
 
-struct endpoint
-{
-    std::string host;
-    std::string port;
-
-    friend bool operator==(const endpoint&, const endpoint&) = default;
-};
+using remote::endpoint;
 
 /// Where a server is, and who we are to it.
 struct location
@@ -33,8 +27,7 @@ struct location
     friend bool operator==(const location&, const location&) = default;
 };
 
-/// \throws validation_error `invalid_options`. The message says what is wrong, not what was given: it may hold a
-/// password.
+/// \throws validation_error `invalid_options`
 [[nodiscard]] location parse_url(std::string_view url);
 
 [[noreturn]] void refuse_options(std::string why);

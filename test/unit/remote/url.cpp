@@ -1,0 +1,104 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/url.hpp"
+
+#include <colock/error.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <vector>
+
+using namespace colock;
+using remote::endpoint;
+using remote::url;
+
+namespace {
+
+url parsed(std::string_view text)
+{
+    return {text, "some backend", "scheme://host"};
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(remote_url)
+
+BOOST_AUTO_TEST_CASE(it_is_taken_apart)
+{
+    const auto all = parsed("mongodb://me:a%40b@one,two:2,[::1]:3/db/x?w=1#y");
+    BOOST_TEST(all.scheme() == "mongodb");
+    BOOST_TEST(all.path() == "db/x");
+    BOOST_TEST(all.parameters() == "?w=1#y");
+    BOOST_TEST(all.who().user == "me");
+    BOOST_TEST(all.who().password.value() == "a@b");
+    BOOST_TEST((all.hosts("7") == std::vector<endpoint>{{"one", "7"}, {"two", "2"}, {"::1", "3"}}));
+    BOOST_TEST(all.host_count() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_left_out_is_empty)
+{
+    const auto bare = parsed("zookeeper://host");
+    BOOST_TEST(bare.path().empty());
+    BOOST_TEST(bare.parameters().empty());
+    BOOST_TEST(bare.who().user.empty());
+    BOOST_TEST(!bare.who().password.has_value());
+    BOOST_TEST(parsed("s://:secret@h").who().password.value() == "secret");
+    BOOST_TEST(!parsed("s://user@h").who().password.has_value());
+    BOOST_TEST(bare.number("", 9, "database") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(each_host_gets_an_url_of_its_own)
+{
+    const auto urls = parsed("x+quorum://u:p%2f@a,b:2,[::1]/3").of_each_host("x");
+    const std::vector<std::string> expected{"x://u:p%2f@a/3", "x://u:p%2f@b:2/3", "x://u:p%2f@[::1]/3"};
+    BOOST_TEST(urls == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_names_the_piece_and_repeats_nothing_of_it)
+{
+    const auto refusal_of = [](const char* text) {
+        try {
+            const auto from = parsed(text);
+            static_cast<void>(from.who());
+            static_cast<void>(from.hosts("1"));
+            static_cast<void>(from.decoded(from.path(), "path"));
+            static_cast<void>(from.number(from.path(), 9, "number"));
+        } catch (const validation_error& refused) {
+            BOOST_TEST(refused.backend() == "some backend");
+            BOOST_TEST(refused.detail().find("secret") == std::string::npos);
+            return refused.detail();
+        }
+        return std::string();
+    };
+    const std::pair<const char*, const char*> refused[] = {
+        {"host:1", "has no scheme; write scheme://host"},
+        {"s://u:secret@", "names no host"},
+        {"s://u:secret@a,,b", "names no host"},
+        {"s://u:secret@h:0", "port"},
+        {"s://u:secret@h:65536", "port"},
+        {"s://u:secret@h:1x", "port"},
+        {"s://u:secret@[::1", "closing ']'"},
+        {"s://u:secret@[::1]1", "behind an IPv6 address"},
+        {"s://u:secret%0a@h", "the URL's password holds a control character"},
+        {"s://u:secret%4@h", "the URL's password has a '%'"},
+        {"s://secret%:x@h", "the URL's user has a '%'"},
+        {"s://u:secret@h%00", "the URL's host holds"},
+        {"s://h/%zz", "the URL's path has a '%'"},
+        {"s://h/10", "the URL's number is not a number from 0 to 9"},
+    };
+    for (const auto& [text, why] : refused) {
+        BOOST_TEST_CONTEXT(text)
+        {
+            BOOST_TEST(refusal_of(text).find(why) != std::string::npos, refusal_of(text));
+        }
+    }
+    BOOST_TEST(refusal_of("s://u:secret@h:65535/9").empty());
+}
+
+BOOST_AUTO_TEST_CASE(an_endpoint_is_told_as_it_is_written)
+{
+    BOOST_TEST(to_text(endpoint{"host", "1"}) == "host:1");
+    BOOST_TEST(to_text(endpoint{"::1", "2"}) == "[::1]:2");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
