@@ -3,8 +3,8 @@
 
 #include "redis/client.hpp"
 #include "redis/failures.hpp"
-#include "redis/record.hpp"
 #include "redis/scripts.hpp"
+#include "remote/stored_owner.hpp"
 
 #include <algorithm>
 #include <set>
@@ -38,7 +38,7 @@ struct claim_state
     /// A writer's intent of ours may exist.
     bool intent = false;
     /// Part of a shared holder's name, so it stays.
-    std::int64_t created = wall_clock_ms();
+    std::int64_t created = remote::wall_clock_ms();
     std::optional<client::interest> source{};
 };
 
@@ -84,7 +84,10 @@ const std::string& value_of(const settings& config, const claim& of)
         return token_of(of);
     text.assign(of.mode() == lock_mode::shared ? 1 : 0, 's');
     const auto* const state = find_state(of);
-    append_value(text, of, state ? state->created : wall_clock_ms());
+    const auto token_at = text.size();
+    text.resize(token_at + 2 * token::size);
+    of.token().hex_to(text.data() + token_at);
+    remote::append_stored_owner(text, of.shared_owner(), state ? state->created : remote::wall_clock_ms());
     return text;
 }
 
@@ -367,7 +370,7 @@ private:
             owner_.writers().saw(*claim_);
         }
         note_answer(owner_, *claim_, sent_on);
-        const auto holder = parse_record(answer.at(2).text);
+        const auto holder = remote::parse_stored_owner(answer.at(2).text);
         done_(create_outcome::busy(remaining_of(answer.at(1)), holder ? holder->owner.owner : std::string()));
     }
 
@@ -631,15 +634,11 @@ std::optional<lock_status> status_from(const settings& config, const reply& row)
     if (config.plain())
         return status;
     status.mode = row.at(1).text == "s" ? lock_mode::shared : lock_mode::exclusive;
-    const std::size_t before_record = 2 * token::size + (status.mode == lock_mode::shared ? 1 : 0);
+    const std::size_t before_owner = 2 * token::size + (status.mode == lock_mode::shared ? 1 : 0);
     const std::string_view value = row.at(2).text;
-    if (auto known = value.size() > before_record ? parse_record(value.substr(before_record)) : std::nullopt) {
-        status.owner = std::move(known->owner.owner);
-        status.host = std::move(known->owner.host);
-        status.comment = std::move(known->owner.comment);
-        status.group = std::move(known->owner.group);
-        status.created = std::chrono::system_clock::time_point(milliseconds(known->created));
-    }
+    if (auto known =
+            value.size() > before_owner ? remote::parse_stored_owner(value.substr(before_owner)) : std::nullopt)
+        remote::fill(status, std::move(*known));
     return status;
 }
 
@@ -742,7 +741,7 @@ private:
         words.insert(words.end(), batch_.begin(), batch_.end());
         if (purpose_ == purpose::sweep)
             words.push_back(limit);
-        push_all(request, words);
+        request.push_range(words.front(), words.begin() + 1, words.end());
     }
 
     void answered(operation_ptr self) override

@@ -3,7 +3,6 @@
 #include <colock/redis/adapter.hpp>
 
 #include "redis/failures.hpp"
-#include "redis/record.hpp"
 #include "redis/url.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
@@ -182,22 +181,6 @@ BOOST_AUTO_TEST_CASE(replies_of_any_shape_are_read)
     odd.add({type::number, 1, 3, "1"});
     odd.add({type::simple_error, 1, 0, "ERR x"});
     BOOST_TEST(odd.is_error());
-}
-
-BOOST_AUTO_TEST_CASE(a_record_is_read_back_and_a_strangers_is_none)
-{
-    using redis::detail::parse_record;
-    const owner_data owner{"o", "h", "", "g"};
-    const plain_claim_ptr of = new plain_claim({.key = "k", .owner = std::make_shared<const owner_data>(owner)});
-    std::string value;
-    redis::detail::append_value(value, *of, 1'795'000'000'123);
-    BOOST_TEST(value.starts_with(of->token().hex()));
-    const auto parsed = parse_record(std::string_view(value).substr(32));
-    BOOST_TEST_REQUIRE(parsed.has_value());
-    BOOST_TEST(parsed->created == 1'795'000'000'123);
-    BOOST_TEST((parsed->owner == owner));
-    for (const auto* strange : {"", "short", "not eleven hex digits"})
-        BOOST_TEST(!parse_record(strange).has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,10 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/record.hpp"
+#include "remote/stored_owner.hpp"
 
 #include <charconv>
+#include <chrono>
 #include <ctime>
+#include <utility>
 
-namespace colock::redis::detail {
+namespace colock::remote {
 
 namespace {
 
@@ -36,21 +38,20 @@ std::int64_t wall_clock_ms() noexcept
     return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-void append_value(std::string& to, const claim& of, std::int64_t created)
+void append_stored_owner(std::string& to, const std::shared_ptr<const owner_data>& owner, std::int64_t created)
 {
     const auto start = to.size();
-    to.resize(start + 2 * token::size + created_digits);
-    of.token().hex_to(to.data() + start);
-    for (std::size_t i = to.size(); i > start + 2 * token::size; created >>= 4)
+    to.resize(start + created_digits);
+    for (std::size_t i = to.size(); i > start; created >>= 4)
         to[--i] = "0123456789abcdef"[created & 15];
-    to += written(of.shared_owner());
+    to += written(owner);
 }
 
-std::optional<record> parse_record(std::string_view text)
+std::optional<stored_owner> parse_stored_owner(std::string_view text)
 {
     if (text.size() < created_digits)
         return std::nullopt;
-    record parsed;
+    stored_owner parsed;
     const auto [end, error] = std::from_chars(text.data(), text.data() + created_digits, parsed.created, 16);
     if (error != std::errc() || end != text.data() + created_digits)
         return std::nullopt;
@@ -63,9 +64,13 @@ std::optional<record> parse_record(std::string_view text)
     return parsed;
 }
 
-void push_all(boost::redis::request& request, const std::vector<std::string_view>& words)
+void fill(lock_status& status, stored_owner from)
 {
-    request.push_range(words.front(), words.begin() + 1, words.end());
+    status.owner = std::move(from.owner.owner);
+    status.host = std::move(from.owner.host);
+    status.comment = std::move(from.owner.comment);
+    status.group = std::move(from.owner.group);
+    status.created = std::chrono::system_clock::time_point(std::chrono::milliseconds(from.created));
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::remote

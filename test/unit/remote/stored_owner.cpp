@@ -1,0 +1,50 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/stored_owner.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+using namespace colock;
+using remote::parse_stored_owner;
+
+BOOST_AUTO_TEST_SUITE(remote_stored_owner)
+
+BOOST_AUTO_TEST_CASE(it_is_read_back)
+{
+    const owner_data owner{"o", "h", "", "g"};
+    std::string stored = "before";
+    remote::append_stored_owner(stored, std::make_shared<const owner_data>(owner), 1'795'000'000'123);
+    BOOST_TEST(stored.starts_with("before"));
+    auto parsed = parse_stored_owner(std::string_view(stored).substr(6));
+    BOOST_TEST_REQUIRE(parsed.has_value());
+    BOOST_TEST(parsed->created == 1'795'000'000'123);
+    BOOST_TEST((parsed->owner == owner));
+
+    lock_status status;
+    fill(status, std::move(*parsed));
+    BOOST_TEST(status.owner == "o");
+    BOOST_TEST(status.host == "h");
+    BOOST_TEST(status.comment.empty());
+    BOOST_TEST(status.group == "g");
+    BOOST_TEST((status.created.value().time_since_epoch() == std::chrono::milliseconds(1'795'000'000'123)));
+}
+
+BOOST_AUTO_TEST_CASE(another_owner_is_not_taken_for_the_last_one)
+{
+    std::string stored;
+    remote::append_stored_owner(stored, std::make_shared<const owner_data>(owner_data{"one", "", "", ""}), 1);
+    stored.clear();
+    remote::append_stored_owner(stored, std::make_shared<const owner_data>(owner_data{"two", "", "", ""}), 1);
+    BOOST_TEST(parse_stored_owner(stored).value().owner.owner == "two");
+}
+
+BOOST_AUTO_TEST_CASE(what_strangers_store_is_none)
+{
+    for (const auto* strange : {"", "short", "not eleven hex digits"})
+        BOOST_TEST(!parse_stored_owner(strange).has_value());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
