@@ -80,7 +80,7 @@ bool client::read_tls_files()
     if (run.tls && !run.tls->is_outdated())
         return true;
     try {
-        run.tls = std::make_unique<tls_material>(config_.tls);
+        run.tls = std::make_unique<remote::tls_material>(config_.tls);
     } catch (const error& refused) {
         if (!run.tls) {
             refuse(make_failure(errc::invalid_options, refused.detail(), refused.cause()));

@@ -3,12 +3,8 @@
 
 #include "redis/batch.hpp"
 
-#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/redis/logger.hpp>
-
-#include <openssl/ssl.h>
-#include <openssl/x509_vfy.h>
 
 #include <algorithm>
 #include <utility>
@@ -89,19 +85,7 @@ link::link(const asio::any_io_executor& strand, const settings& config, endpoint
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
     SSL* const handle = connection_.next_layer().native_handle();
 #pragma GCC diagnostic pop
-    error_code not_numeric;
-    asio::ip::make_address(name, not_numeric);
-    X509_VERIFY_PARAM* const expected = SSL_get0_param(handle);
-    // A name that OpenSSL does not take must match nothing, rather than everything.
-    if (!not_numeric) {
-        if (X509_VERIFY_PARAM_set1_ip_asc(expected, name.c_str()) != 1)
-            X509_VERIFY_PARAM_set1_host(expected, "invalid.", 0);
-        return;
-    }
-    X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    if (X509_VERIFY_PARAM_set1_host(expected, name.c_str(), name.size()) != 1)
-        X509_VERIFY_PARAM_set1_host(expected, "invalid.", 0);
-    SSL_ctrl(handle, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, const_cast<char*>(name.c_str()));
+    remote::expect_host(handle, name);
 }
 
 void link::run(run_handler ended)

@@ -4,7 +4,7 @@
 #include "redis/reply.hpp"
 #include "redis/settings.hpp"
 #include "redis/stream.hpp"
-#include "redis/tls.hpp"
+#include "remote/tls.hpp"
 
 #include <colock/error.hpp>
 

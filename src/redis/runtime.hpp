@@ -102,7 +102,7 @@ struct client::runtime
     lease_clock::time_point used{};
     bool used_since_tick = false;
 
-    std::unique_ptr<tls_material> tls;
+    std::unique_ptr<remote::tls_material> tls;
     endpoint server;
     phase now = phase::idle;
     std::shared_ptr<link> commands;

@@ -2,6 +2,7 @@
 #include "redis/settings.hpp"
 
 #include "core/option_checks.hpp"
+#include "remote/tls.hpp"
 
 namespace colock::redis::detail {
 
@@ -39,9 +40,8 @@ settings::settings(const options& given)
                        "; give 0 to close at once, or milliseconds::max() to stay connected");
     }
 
-    if (tls.certificate_file.empty() != tls.key_file.empty())
-        refuse_options("a client certificate needs both certificate_file and key_file");
-    if (!where.tls && !(tls.ca_file.empty() && tls.certificate_file.empty() && tls.server_name.empty()))
+    remote::check_tls_options(tls, "redis");
+    if (!where.tls && tls != tls_options{})
         refuse_options("TLS files are given, but the URL asks for no TLS; write rediss://");
 
     prefix = given.prefix.value_or(plain() ? "" : "{colock}:");

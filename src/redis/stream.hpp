@@ -2,7 +2,7 @@
 #pragma once
 
 #include "redis/framing.hpp"
-#include "redis/resolver.hpp"
+#include "remote/resolve.hpp"
 
 #include <boost/asio/associator.hpp>
 #include <boost/asio/async_result.hpp>
@@ -64,13 +64,13 @@ struct boost::asio::associator<Associator, colock::redis::detail::framed_read<Ha
 /// that: of the driver's own names this needs the stream's, its constructor's arguments, and these two functions.
 template <>
 class boost::redis::detail::redis_stream<colock::redis::detail::link_executor>
-    : public boost::redis::detail::redis_stream<colock::redis::detail::socket_executor>
+    : public boost::redis::detail::redis_stream<colock::remote::socket_executor>
 {
-    using driver_stream = boost::redis::detail::redis_stream<colock::redis::detail::socket_executor>;
+    using driver_stream = boost::redis::detail::redis_stream<colock::remote::socket_executor>;
 
 public:
     redis_stream(colock::redis::detail::link_executor executor, boost::asio::ssl::context&& context)
-        : driver_stream(colock::redis::detail::socket_executor(std::move(executor)), std::move(context))
+        : driver_stream(colock::remote::socket_executor(std::move(executor)), std::move(context))
     {
     }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <colock/adapter.hpp>
+#include <colock/tls.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -22,20 +23,6 @@ enum class layout : unsigned char
     /// and processes that use colock exclude each other on the same keys. Exclusive locks only, no fence, no owner
     /// data. Such libraries announce no release, so a waiter also polls.
     plain,
-};
-
-/// Used with `rediss:` only. The server's certificate and host name are always verified. Files that have been replaced
-/// are read again by the next connection that is made; if they cannot be used then, those from before go on being used.
-struct tls_options
-{
-    /// A file of trusted certificate authorities (PEM). Default: the system's.
-    std::string ca_file{};
-    /// A client certificate (PEM, chain allowed) and its key, which must not be encrypted; both or neither.
-    std::string certificate_file{};
-    std::string key_file{};
-    /// The name that the server's certificate must carry. Default: the host of the URL, or of the master that Sentinel
-    /// named.
-    std::string server_name{};
 };
 
 /// Checked by make_adapter and make_quorum.
@@ -61,6 +48,7 @@ struct options
     /// What the Sentinels are told, where they ask for it.
     std::string sentinel_user{};
     std::string sentinel_password{};
+    /// Used with `rediss:` only. The host is that of the URL, or of the master that Sentinel named.
     tls_options tls{};
     /// How long an operation may take until it fails: with `errc::unavailable` if it was certainly not sent, else with
     /// `errc::outcome_unknown`. Of a quorum: per node, and 500 ms unless set. Range: 10 ms to 1 h.

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "fixture.hpp"
 
-#include "redis/race.hpp"
-#include "redis/resolver.hpp"
+#include "remote/race.hpp"
+#include "remote/resolve.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 
@@ -15,7 +15,7 @@ namespace colock::testing {
 namespace {
 
 using asio::ip::tcp;
-using redis::detail::race;
+using remote::race;
 
 /// Takes connections, into its queue at least.
 struct listener
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(the_addresses_of_a_name_begin_with_the_winner)
     const std::vector<tcp::endpoint> three{{asio::ip::make_address("10.0.0.1"), 1},
         {asio::ip::make_address("10.0.0.2"), 1}, {asio::ip::make_address("10.0.0.3"), 1}};
     const auto found = tcp::resolver::results_type::create(three.begin(), three.end(), "redis.example", "1");
-    const auto turned = redis::detail::beginning_with(1, found);
+    const auto turned = remote::beginning_with(1, found);
     BOOST_TEST_REQUIRE(turned.size() == 3U);
     auto next = turned.begin();
     for (const auto which : {1U, 2U, 0U}) {

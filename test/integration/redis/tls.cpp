@@ -68,7 +68,7 @@ struct tls_server
     redis_server server;
 };
 
-redis::tls_options ours_of(const certificates& from)
+tls_options ours_of(const certificates& from)
 {
     return {
         .ca_file = from.file("ca.pem"), .certificate_file = from.file("right.pem"), .key_file = from.file("right.key")};
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(
             some.speak.give_back(holder);
             waiting.get(some.io);
         }
-        const auto fails = [&](redis::tls_options with, errc expected) {
+        const auto fails = [&](tls_options with, errc expected) {
             client_side some({.url = server.url(), .tls = std::move(with)});
             BOOST_TEST(code_of(some.speak.create(driver::exclusive("k"))) == expected);
         };

@@ -1,17 +1,29 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/redis/adapter.hpp>
+#include <colock/tls.hpp>
 
 #include <boost/asio/ssl/context.hpp>
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <openssl/types.h>
 #include <sys/types.h>
 
-namespace colock::redis::detail {
+namespace colock {
+namespace asio = boost::asio;
+}
+
+namespace colock::remote {
+
+/// \throws validation_error `invalid_options`
+void check_tls_options(const tls_options& given, std::string_view backend);
+
+/// Lets only a certificate pass that carries that name, or that address, and tells the server which name is meant.
+void expect_host(::SSL* connection, const std::string& name);
 
 /// The trusted authorities and our certificate, read once and shared by all connections until a file changes.
 ///
@@ -47,4 +59,4 @@ private:
     asio::ssl::context context_;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::remote

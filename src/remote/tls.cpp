@@ -1,10 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/tls.hpp"
+#include "remote/tls.hpp"
+
+#include "core/option_checks.hpp"
 
 #include <colock/error.hpp>
 
+#include <boost/asio/ip/address.hpp>
+
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,13 +17,13 @@
 
 #include <sys/stat.h>
 
-namespace colock::redis::detail {
+namespace colock::remote {
 
 namespace {
 
 [[noreturn]] void refuse_file(std::string why, const error_code& cause)
 {
-    throw error(errc::invalid_options, {.backend = "redis", .cause = cause, .detail = "tls: " + std::move(why)});
+    throw error(errc::invalid_options, {.cause = cause, .detail = "tls: " + std::move(why)});
 }
 
 void check(const error_code& code, const char* what)
@@ -67,6 +72,29 @@ void load_certificate(asio::ssl::context& to, const tls_options& files)
 
 } // namespace
 
+void check_tls_options(const tls_options& given, std::string_view backend)
+{
+    if (given.certificate_file.empty() != given.key_file.empty())
+        colock::detail::refuse_options(backend, "a client certificate needs both certificate_file and key_file");
+}
+
+void expect_host(::SSL* connection, const std::string& name)
+{
+    error_code not_numeric;
+    asio::ip::make_address(name, not_numeric);
+    X509_VERIFY_PARAM* const expected = SSL_get0_param(connection);
+    // A name that OpenSSL does not take must match nothing, rather than everything.
+    if (!not_numeric) {
+        if (X509_VERIFY_PARAM_set1_ip_asc(expected, name.c_str()) != 1)
+            X509_VERIFY_PARAM_set1_host(expected, "invalid.", 0);
+        return;
+    }
+    X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    if (X509_VERIFY_PARAM_set1_host(expected, name.c_str(), name.size()) != 1)
+        X509_VERIFY_PARAM_set1_host(expected, "invalid.", 0);
+    SSL_ctrl(connection, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, const_cast<char*>(name.c_str()));
+}
+
 tls_material::stamp::stamp(std::string of) : name(std::move(of))
 {
     struct ::stat seen{};
@@ -112,4 +140,4 @@ bool tls_material::is_outdated() const
     return std::ranges::any_of(read_, [](const stamp& each) { return stamp(each.name) != each; });
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::remote

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/race.hpp"
+#include "remote/race.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -29,7 +29,7 @@ namespace colock {
 namespace asio = boost::asio;
 }
 
-namespace colock::redis::detail {
+namespace colock::remote {
 
 /// The executor of a connection's sockets. It is that of everything else, under a name of its own: so the driver
 /// resolves names with the resolver below.
@@ -81,17 +81,17 @@ inline void run_for(race& between, const addresses& found, resolve_handler resol
     });
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::remote
 
 /// Asio's resolver starts a thread at the first question, even at one that has its answer in it. From then on, every
 /// mutex and every reference count of a program with one thread costs what they cost a program with many: a tenth of a
 /// lock's CPU time (docs/benchmarks.md). Here only a name needs that thread; and of several addresses that a name has,
 /// the first that answers comes first.
 template <>
-class boost::asio::ip::basic_resolver<boost::asio::ip::tcp, colock::redis::detail::socket_executor>
+class boost::asio::ip::basic_resolver<boost::asio::ip::tcp, colock::remote::socket_executor>
 {
 public:
-    using executor_type = colock::redis::detail::socket_executor;
+    using executor_type = colock::remote::socket_executor;
     using results_type = boost::asio::ip::tcp::resolver::results_type;
 
     explicit basic_resolver(const executor_type& executor) : executor_(executor) {}
@@ -110,7 +110,7 @@ public:
     {
         return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, results_type)>(
             [this](auto handler, const std::string& name, const std::string& port) {
-                const auto known = colock::redis::detail::numeric_endpoint(name, port);
+                const auto known = colock::remote::numeric_endpoint(name, port);
                 if (known) {
                     boost::asio::post(executor_, boost::asio::append(std::move(handler), boost::system::error_code(),
                                                      results_type::create(*known, name, port)));
@@ -124,9 +124,9 @@ public:
     }
 
 private:
-    using race = colock::redis::detail::race;
+    using race = colock::remote::race;
 
-    void resolve_name(const std::string& name, const std::string& port, colock::redis::detail::resolve_handler resolved)
+    void resolve_name(const std::string& name, const std::string& port, colock::remote::resolve_handler resolved)
     {
         const auto begun = std::make_shared<race>(executor_);
         under_way_ = begun;
@@ -144,7 +144,7 @@ private:
                 if (failed)
                     std::move(resolved)(failed, found);
                 else
-                    colock::redis::detail::run_for(*begun, found, std::move(resolved));
+                    colock::remote::run_for(*begun, found, std::move(resolved));
             });
     }
 

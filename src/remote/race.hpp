@@ -16,7 +16,7 @@ namespace colock {
 namespace asio = boost::asio;
 }
 
-namespace colock::redis::detail {
+namespace colock::remote {
 
 /// Finds out which address of a name takes connections: tries them in order, each a little after the one before unless
 /// that has failed, as RFC 8305 has it. The driver tries them one after the other within one time limit, which an
@@ -54,4 +54,4 @@ private:
     handler ended_;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::remote

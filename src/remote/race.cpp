@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/race.hpp"
+#include "remote/race.hpp"
 
 #include <boost/asio/append.hpp>
 #include <boost/asio/post.hpp>
 
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::remote {
 
 race::race(asio::any_io_executor strand, std::chrono::milliseconds head_start)
     : strand_(std::move(strand)), head_start_(head_start), next_start_(strand_)
@@ -68,4 +68,4 @@ void race::end(std::size_t winner)
     asio::post(strand_, asio::append(std::exchange(ended_, nullptr), winner));
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::remote
