@@ -1,33 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/batch.hpp"
 
-#include "core/spare_blocks.hpp"
 #include "redis/failures.hpp"
 
 #include <algorithm>
 
 namespace colock::redis::detail {
-
-namespace {
-
-/// Room for the operations that are made for every lock.
-constexpr std::size_t operation_block = 512;
-constinit thread_local colock::detail::spare_blocks spares;
-
-} // namespace
-
-void* operation::operator new(std::size_t size)
-{
-    return size <= operation_block ? spares.allocate(operation_block) : ::operator new(size);
-}
-
-void operation::operator delete(void* memory, std::size_t size) noexcept
-{
-    if (size <= operation_block)
-        spares.deallocate(memory);
-    else
-        ::operator delete(memory);
-}
 
 void joint_script::clear() noexcept
 {

@@ -3,6 +3,7 @@
 
 #include "redis/reply.hpp"
 #include "redis/scripts.hpp"
+#include "remote/operation_memory.hpp"
 
 #include <colock/adapter.hpp>
 #include <colock/clock.hpp>
@@ -88,15 +89,13 @@ class operation;
 using operation_ptr = std::unique_ptr<operation>;
 
 /// Some commands that are sent in one piece, and what becomes of them.
-class operation
+class operation : public remote::operation_memory
 {
 public:
     operation() = default;
     operation(const operation&) = delete;
     operation& operator=(const operation&) = delete;
     virtual ~operation() = default;
-    static void* operator new(std::size_t size);
-    static void operator delete(void* memory, std::size_t size) noexcept;
 
     /// Pushes at least one command that has a reply, when it is sent. Called again if it has to be queued anew.
     virtual void write(boost::redis::request& request) = 0;
