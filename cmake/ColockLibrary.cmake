@@ -34,24 +34,41 @@ function(colock_add_library name)
     set_property(GLOBAL PROPERTY colock_${name}_packages ${arg_PACKAGES})
 endfunction()
 
-# colock_backend_enabled(RESULT BACKEND FOUND REMEDY)
+# colock_backend(NAME
+#     SCHEMES scheme...       of its URLs, without what may follow a '+'; at most four
+#     FORMS text              how its URLs are written
+#     [FOUND value            whether its driver was found
+#      NEEDS text             the driver
+#      REMEDY text])          what to do where it was not found
 #
-# Decides by the option COLOCK_<BACKEND> and by whether its driver was found. Says one line about a backend that is left
-# out, and fails if it was asked for.
-function(colock_backend_enabled result backend found remedy)
-    string(TOUPPER "COLOCK_${backend}" option)
+# Makes it known to colock::connect, whether it is built or not. Where it has a driver, the option COLOCK_<NAME> decides
+# with FOUND whether it is; sets COLOCK_<NAME>_ENABLED to that, says one line about a backend that is left out, and fails
+# if that was asked for. Its entry file defines colock::<NAME>::connect.
+function(colock_backend name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "FORMS;FOUND;NEEDS;REMEDY" "SCHEMES")
+    set_property(GLOBAL APPEND PROPERTY colock_backends ${name})
+    set_property(GLOBAL PROPERTY colock_backend_${name}_schemes ${arg_SCHEMES})
+    set_property(GLOBAL PROPERTY colock_backend_${name}_forms ${arg_FORMS})
+    set_property(GLOBAL PROPERTY colock_backend_${name}_needs ${arg_NEEDS})
+    if(NOT arg_NEEDS)
+        return()
+    endif()
+
+    string(TOUPPER "COLOCK_${name}" option)
+    set(${option} AUTO CACHE STRING "The ${name} backend: AUTO (if ${arg_NEEDS} is found), ON (fail without it), OFF")
+    set_property(CACHE ${option} PROPERTY STRINGS AUTO ON OFF)
     set(enabled OFF)
     if(${option} STREQUAL "AUTO")
-        if(found)
+        if(arg_FOUND)
             set(enabled ON)
         else()
-            message(NOTICE "colock::${backend} is left out: ${remedy}")
+            message(NOTICE "colock::${name} is left out: ${arg_REMEDY}")
         endif()
     elseif(${option})
-        if(NOT found)
-            message(FATAL_ERROR "colock::${backend} was asked for (${option}=${${option}}): ${remedy}")
+        if(NOT arg_FOUND)
+            message(FATAL_ERROR "colock::${name} was asked for (${option}=${${option}}): ${arg_REMEDY}")
         endif()
         set(enabled ON)
     endif()
-    set(${result} ${enabled} PARENT_SCOPE)
+    set(${option}_ENABLED ${enabled} PARENT_SCOPE)
 endfunction()

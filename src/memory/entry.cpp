@@ -1,0 +1,18 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "connect/backends.hpp"
+#include "core/option_checks.hpp"
+
+#include <colock/memory/adapter.hpp>
+
+namespace colock::memory {
+
+extern colock::detail::backend::connect_function connect;
+
+std::shared_ptr<adapter> connect(const asio::any_io_executor& executor, std::string_view url)
+{
+    if (url != "memory:" && url != "memory://")
+        colock::detail::refuse_options("memory", "the URL has something behind its scheme; write memory:");
+    return make_adapter(executor);
+}
+
+} // namespace colock::memory

@@ -1,0 +1,23 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "connect/backends.hpp"
+#include "remote/url.hpp"
+
+#include <colock/redis/adapter.hpp>
+
+#include <string>
+
+namespace colock::redis {
+
+extern colock::detail::backend::connect_function connect;
+
+std::shared_ptr<adapter> connect(const asio::any_io_executor& executor, std::string_view text)
+{
+    const remote::url url(text, "redis", "redis://host:port");
+    if (url.scheme() == "redis+quorum")
+        return make_quorum(executor, url.of_each_host("redis"));
+    if (url.scheme() == "rediss+quorum")
+        return make_quorum(executor, url.of_each_host("rediss"));
+    return make_adapter(executor, {.url = std::string(text)});
+}
+
+} // namespace colock::redis
