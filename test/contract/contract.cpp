@@ -9,6 +9,18 @@
 
 namespace colock::contract {
 
+cases& adapter_cases()
+{
+    static cases all;
+    return all;
+}
+
+cases& locker_cases()
+{
+    static cases all;
+    return all;
+}
+
 namespace ut = boost::unit_test;
 
 subject::subject(asio::io_context& io, environment& surroundings)

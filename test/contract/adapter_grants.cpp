@@ -1,0 +1,311 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "contract/contract.hpp"
+
+namespace colock::contract {
+
+// Exclusive locks.
+
+COLOCK_CONTRACT_CASE(adapter, a_free_lock_is_granted)
+{
+    const auto claim = on.exclusive("k");
+    BOOST_TEST((on.grant(claim) > 0) == on.able().fence);
+    on.check_held(claim);
+    on.give_back(claim);
+    on.check_not_held(claim);
+}
+
+COLOCK_CONTRACT_CASE(adapter, a_held_lock_is_busy)
+{
+    const auto holder = on.exclusive("k"), other = on.exclusive("k");
+    on.grant(holder);
+    on.refuse(other);
+    on.check_not_held(other);
+    on.refuse(on.one_attempt("k"));
+    on.check_held(holder);
+    on.give_back(holder);
+    on.grant(other);
+    on.give_back(other);
+}
+
+COLOCK_CONTRACT_CASE(adapter, keys_do_not_exclude_each_other)
+{
+    const auto one = on.exclusive("k"), two = on.exclusive("kk"), three = on.exclusive("K");
+    on.grant(one);
+    on.grant(two);
+    on.grant(three);
+    on.give_back(one);
+    on.check_held(two);
+    on.check_held(three);
+    on.give_back(two);
+    on.give_back(three);
+}
+
+COLOCK_CONTRACT_CASE(adapter, release_is_idempotent)
+{
+    const auto claim = on.exclusive("k");
+    BOOST_TEST(on.release(claim).status == release_status::not_held);
+    on.grant(claim);
+    on.give_back(claim);
+    BOOST_TEST(on.release(claim).status == release_status::not_held);
+    on.check_not_held(claim);
+}
+
+COLOCK_CONTRACT_CASE(adapter, a_release_touches_only_its_own_grant)
+{
+    const auto holder = on.exclusive("k"), stranger = on.one_attempt("k");
+    on.grant(holder);
+    on.refuse(stranger);
+    BOOST_TEST(on.release(stranger).status == release_status::not_held);
+    on.check_held(holder);
+    BOOST_TEST(on.abandon(stranger).status == release_status::not_held);
+    on.check_held(holder);
+    on.give_back(holder);
+}
+
+COLOCK_CONTRACT_CASE(adapter, a_late_release_spares_the_next_holder)
+{
+    const auto late = on.exclusive("k", on.short_ttl()), next = on.exclusive("k");
+    on.grant(late);
+    on.pass_time(on.short_ttl());
+    on.grant(next);
+    BOOST_TEST(on.release(late).status == release_status::not_held);
+    on.check_held(next);
+    BOOST_TEST(on.abandon(late).status == release_status::not_held);
+    on.check_held(next);
+    on.give_back(next);
+}
+
+COLOCK_CONTRACT_CASE(adapter, a_repeated_create_finds_its_own_grant)
+{
+    const auto holder = on.exclusive("k"), other = on.one_attempt("k");
+    const auto fence = on.grant(holder);
+    BOOST_TEST(on.grant(holder) >= fence);
+    on.refuse(other);
+    on.give_back(holder);
+    // One grant, however often it was asked for.
+    on.check_not_held(holder);
+    on.grant(other);
+    on.give_back(other);
+}
+
+COLOCK_CONTRACT_CASE(adapter, a_repeated_create_is_for_a_new_ttl)
+{
+    const auto holder = on.exclusive("k");
+    on.grant(holder);
+    BOOST_TEST(on.extend(holder, on.short_ttl()).status == extend_status::extended);
+    on.grant(holder);
+    on.pass_time(on.short_ttl() * 11 / 10);
+    on.check_held(holder);
+    on.give_back(holder);
+}
+
+COLOCK_CONTRACT_CASE(adapter, a_grant_ends_with_its_ttl)
+{
+    const auto expired = on.exclusive("k", on.short_ttl()), other = on.exclusive("k");
+    on.grant(expired);
+    on.check_held(expired);
+    on.pass_time(on.short_ttl());
+    on.check_not_held(expired);
+    BOOST_TEST(on.release(expired).status == release_status::not_held);
+    on.grant(other);
+    on.give_back(other);
+}
+
+COLOCK_CONTRACT_CASE(adapter, a_queued_claim_is_granted_after_the_holders_expiry)
+{
+    const auto expired = on.exclusive("k", on.short_ttl()), next = on.exclusive("k");
+    on.grant(expired);
+    on.refuse(next);
+    on.pass_time(on.short_ttl());
+    on.grant(next);
+    on.give_back(next);
+}
+
+COLOCK_CONTRACT_CASE(adapter, an_expired_claim_can_be_created_again)
+{
+    const auto claim = on.exclusive("k");
+    const auto fence = on.grant(claim);
+    BOOST_TEST(on.extend(claim, on.short_ttl()).status == extend_status::extended);
+    on.pass_time(on.short_ttl());
+    const auto second = on.grant(claim);
+    BOOST_TEST((second > fence || !on.able().fence));
+    on.check_held(claim);
+    on.give_back(claim);
+}
+
+COLOCK_CONTRACT_CASE(adapter, retry_after_never_passes_the_holders_expiry)
+{
+    const auto holder = on.exclusive("k", on.short_ttl()), other = on.exclusive("k");
+    on.grant(holder);
+    const auto hint = on.refuse(other).retry_after;
+    BOOST_TEST((hint >= hint.zero() && hint <= on.short_ttl()));
+    on.give_back(holder);
+    on.abandon(other);
+}
+
+// Extend.
+
+COLOCK_CONTRACT_CASE(adapter, extend_lengthens)
+{
+    const auto claim = on.exclusive("k", on.short_ttl());
+    on.grant(claim);
+    BOOST_TEST(on.extend(claim, on.long_ttl).status == extend_status::extended);
+    on.pass_time(on.short_ttl() * 11 / 10);
+    on.check_held(claim);
+    on.refuse(on.one_attempt("k"));
+    on.give_back(claim);
+}
+
+COLOCK_CONTRACT_CASE(adapter, extend_shortens)
+{
+    const auto claim = on.exclusive("k"), other = on.exclusive("k");
+    on.grant(claim);
+    BOOST_TEST(on.extend(claim, on.short_ttl()).status == extend_status::extended);
+    on.check_held(claim);
+    on.pass_time(on.short_ttl());
+    on.check_not_held(claim);
+    on.grant(other);
+    on.give_back(other);
+}
+
+COLOCK_CONTRACT_CASE(adapter, extend_never_creates)
+{
+    const auto claim = on.exclusive("k", on.short_ttl()), other = on.exclusive("k");
+    const auto check_refused = [&](const claim_ptr& refused) {
+        BOOST_TEST(on.extend(refused, on.long_ttl).status == extend_status::not_held);
+        on.check_not_held(refused);
+    };
+    check_refused(claim);
+    on.grant(claim);
+    on.give_back(claim);
+    check_refused(claim);
+
+    const auto expired = on.exclusive("k", on.short_ttl());
+    on.grant(expired);
+    on.pass_time(on.short_ttl());
+    check_refused(expired);
+    on.grant(other);
+    check_refused(expired);
+    on.check_held(other);
+    on.give_back(other);
+}
+
+COLOCK_CONTRACT_CASE(adapter, extending_a_queued_claim_grants_nothing)
+{
+    const auto holder = on.exclusive("k"), queued = on.exclusive("k");
+    on.grant(holder);
+    on.refuse(queued);
+    BOOST_TEST(on.extend(queued, on.long_ttl).status == extend_status::not_held);
+    on.check_held(holder);
+    on.give_back(holder);
+    on.abandon(queued);
+}
+
+// Abandon.
+
+COLOCK_CONTRACT_CASE(adapter, abandoning_a_grant_releases_it)
+{
+    const auto claim = on.exclusive("k"), other = on.exclusive("k");
+    on.grant(claim);
+    BOOST_TEST(on.abandon(claim).status == release_status::released);
+    on.check_not_held(claim);
+    BOOST_TEST(on.abandon(claim).status == release_status::not_held);
+    on.grant(other);
+    on.give_back(other);
+}
+
+COLOCK_CONTRACT_CASE(adapter, abandoning_nothing_does_nothing)
+{
+    const auto claim = on.exclusive("k"), other = on.exclusive("k");
+    BOOST_TEST(on.abandon(claim).status == release_status::not_held);
+    on.grant(other);
+    BOOST_TEST(on.abandon(claim).status == release_status::not_held);
+    on.check_held(other);
+    on.give_back(other);
+}
+
+COLOCK_CONTRACT_CASE(adapter, an_abandoned_claim_leaves_the_queue)
+{
+    const auto holder = on.exclusive("k"), gone = on.exclusive("k"), next = on.exclusive("k");
+    on.grant(holder);
+    on.refuse(gone);
+    on.refuse(next);
+    BOOST_TEST(on.abandon(gone).status == release_status::not_held);
+    on.give_back(holder);
+    on.check_not_held(gone);
+    on.grant(next);
+    on.give_back(next);
+}
+
+COLOCK_CONTRACT_CASE(adapter, an_abandoned_head_makes_way)
+{
+    const auto holder = on.exclusive("k"), head = on.exclusive("k"), next = on.exclusive("k");
+    on.grant(holder);
+    on.refuse(head);
+    on.refuse(next);
+    on.give_back(holder);
+    // Its turn had come; whether it held the lock already is the backend's affair.
+    on.abandon(head);
+    on.check_not_held(head);
+    on.grant(next);
+    on.give_back(next);
+}
+
+// Fences.
+
+COLOCK_CONTRACT_CASE(adapter, fences_grow_over_every_end_of_a_grant, &capabilities::fence)
+{
+    std::uint64_t last = 0;
+    const auto grant_next = [&](std::chrono::milliseconds ttl) {
+        const auto claim = on.exclusive("k", ttl);
+        const auto fence = on.grant(claim);
+        BOOST_TEST(fence > last);
+        last = fence;
+        return claim;
+    };
+    on.give_back(grant_next(on.long_ttl));
+    on.abandon(grant_next(on.long_ttl));
+    grant_next(on.short_ttl());
+    on.pass_time(on.short_ttl());
+    if (on.able().list) {
+        on.break_key("k");
+        grant_next(on.long_ttl);
+        on.break_key("k");
+        grant_next(on.short_ttl());
+        on.pass_time(on.short_ttl());
+        on.purge();
+    }
+    const auto queued = on.exclusive("k"), holder = grant_next(on.long_ttl);
+    on.refuse(queued);
+    on.give_back(holder);
+    BOOST_TEST(on.grant(queued) > last);
+    on.give_back(queued);
+}
+
+COLOCK_CONTRACT_CASE(adapter, fences_grow_over_shared_grants, &capabilities::fence, &capabilities::shared)
+{
+    const auto first = on.shared("k"), second = on.shared("k"), writer = on.exclusive("k");
+    const auto first_fence = on.grant(first), second_fence = on.grant(second);
+    BOOST_TEST(second_fence > first_fence);
+    on.give_back(first);
+    on.give_back(second);
+    BOOST_TEST(on.grant(writer) > second_fence);
+    on.give_back(writer);
+}
+
+COLOCK_CONTRACT_CASE(adapter, fences_grow_across_processes, &capabilities::fence)
+{
+    const auto other = on.another();
+    std::uint64_t last = 0;
+    for (int i = 0; i < 3; ++i) {
+        for (const driver* by : std::initializer_list<const driver*>{&on, &other}) {
+            const auto claim = by->exclusive("k");
+            const auto fence = by->grant(claim);
+            BOOST_TEST(fence > last);
+            last = fence;
+            by->give_back(claim);
+        }
+    }
+}
+
+} // namespace colock::contract

@@ -1,0 +1,384 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "contract/contract.hpp"
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace colock::contract {
+
+namespace {
+
+claim_ptr described(std::string key, owner_data owner, std::chrono::milliseconds ttl = driver::long_ttl,
+    lock_mode mode = lock_mode::exclusive)
+{
+    return new plain_claim({.key = std::move(key),
+        .mode = mode,
+        .ttl = ttl,
+        .owner = std::make_shared<const owner_data>(std::move(owner))});
+}
+
+std::set<std::string> keys_of(const std::vector<lock_status>& statuses)
+{
+    std::set<std::string> keys;
+    for (const auto& status : statuses)
+        keys.insert(status.key);
+    return keys;
+}
+
+using keys = std::set<std::string>;
+
+#define CHECK_KEYS(statuses, ...) BOOST_TEST(keys_of(statuses) == keys(__VA_ARGS__), boost::test_tools::per_element())
+
+} // namespace
+
+// List, inspect, break, purge.
+
+COLOCK_CONTRACT_CASE(adapter, a_status_says_who_holds_the_lock, &capabilities::list)
+{
+    const auto claim = described("k", {.owner = "me", .host = "here", .comment = "for a test", .group = "g"});
+    const auto fence = on.grant(claim);
+    const auto statuses = on.inspect("k");
+    BOOST_REQUIRE(statuses.size() == 1U);
+    const auto& status = statuses[0];
+    BOOST_TEST(status.key == "k");
+    BOOST_TEST(status.owner == "me");
+    BOOST_TEST(status.host == "here");
+    BOOST_TEST(status.comment == "for a test");
+    BOOST_TEST(status.group == "g");
+    BOOST_TEST(status.mode == lock_mode::exclusive);
+    BOOST_TEST((status.fence == fence || status.fence == 0));
+    BOOST_REQUIRE(status.remaining);
+    BOOST_TEST((*status.remaining > on.long_ttl / 2 && *status.remaining <= on.long_ttl));
+    if (status.created && status.renewed)
+        BOOST_TEST((*status.created <= *status.renewed));
+    on.give_back(claim);
+}
+
+COLOCK_CONTRACT_CASE(adapter, owner_data_comes_back_as_it_was, &capabilities::list)
+{
+    const owner_data odd{.owner = std::string(256, 'o'),
+        .host = "a\"b'c\\d:e|f,g\n\r\t ",
+        .comment = "{}[]()*?\x01\x7f \xc3\xa4\xe2\x82\xac\xf0\x9f\x94\x92",
+        .group = ""};
+    const auto claim = described("k", odd);
+    on.grant(claim);
+    const auto statuses = on.inspect("k");
+    BOOST_REQUIRE(statuses.size() == 1U);
+    BOOST_TEST((owner_data{statuses[0].owner, statuses[0].host, statuses[0].comment, statuses[0].group} == odd));
+    on.give_back(claim);
+}
+
+COLOCK_CONTRACT_CASE(adapter, a_status_never_holds_a_token, &capabilities::list)
+{
+    const auto claim = on.exclusive("k");
+    on.grant(claim);
+    const auto token = claim->token().hex();
+    const auto statuses = on.inspect("k");
+    BOOST_REQUIRE(statuses.size() == 1U);
+    for (const auto& text :
+        {statuses[0].key, statuses[0].owner, statuses[0].host, statuses[0].comment, statuses[0].group})
+        BOOST_TEST(text.find(token) == std::string::npos);
+    on.give_back(claim);
+}
+
+COLOCK_CONTRACT_CASE(adapter, an_extension_moves_renewed_and_remaining, &capabilities::list)
+{
+    const auto claim = on.exclusive("k", on.short_ttl());
+    on.grant(claim);
+    const auto before = on.inspect("k").at(0);
+    on.pass_time(on.short_ttl() / 4);
+    on.extend(claim, on.long_ttl);
+    const auto after = on.inspect("k").at(0);
+    BOOST_REQUIRE((before.remaining && after.remaining));
+    BOOST_TEST((*after.remaining > *before.remaining));
+    BOOST_TEST(before.renewed.has_value() == after.renewed.has_value());
+    if (before.renewed && after.renewed)
+        BOOST_TEST((*after.renewed - *after.created > *before.renewed - *before.created));
+    BOOST_TEST(after.fence == before.fence);
+    on.give_back(claim);
+}
+
+COLOCK_CONTRACT_CASE(adapter, inspect_shows_the_live_holders_of_one_key, &capabilities::list)
+{
+    BOOST_TEST(on.inspect("k").empty());
+    const auto expired = on.exclusive("k", on.short_ttl()), other = on.exclusive("kk"), queued = on.exclusive("kk");
+    on.grant(expired);
+    on.grant(other);
+    on.refuse(queued);
+    CHECK_KEYS(on.inspect("k"), {"k"});
+    BOOST_TEST(on.inspect("kk").size() == 1U);
+    on.pass_time(on.short_ttl());
+    BOOST_TEST(on.inspect("k").empty());
+    on.abandon(queued);
+    on.give_back(other);
+}
+
+COLOCK_CONTRACT_CASE(adapter, inspect_shows_every_shared_holder, &capabilities::list, &capabilities::shared)
+{
+    const auto brief = described("k", {.owner = "brief"}, on.short_ttl(), lock_mode::shared);
+    const auto lasting = described("k", {.owner = "lasting"}, on.long_ttl, lock_mode::shared);
+    on.grant(brief);
+    const auto fence = on.grant(lasting);
+    auto statuses = on.inspect("k");
+    BOOST_TEST(statuses.size() == 2U);
+    for (const auto& status : statuses)
+        BOOST_TEST(status.mode == lock_mode::shared);
+    on.pass_time(on.short_ttl());
+    statuses = on.inspect("k");
+    BOOST_REQUIRE(statuses.size() == 1U);
+    BOOST_TEST(statuses[0].owner == "lasting");
+    BOOST_TEST((statuses[0].fence == fence || statuses[0].fence == 0));
+    on.give_back(lasting);
+}
+
+COLOCK_CONTRACT_CASE(adapter, list_honours_every_field_of_its_filter, &capabilities::list)
+{
+    const std::vector<claim_ptr> claims{
+        described("cart:1", {.owner = "ann", .group = "g1"}, 30min),
+        described("cart:2", {.owner = "bob", .group = "g1"}, 60min),
+        described("seat:1", {.owner = "ann", .group = "g2"}, 90min),
+    };
+    for (const auto& claim : claims)
+        on.grant(claim);
+
+    CHECK_KEYS(on.list(), {"cart:1", "cart:2", "seat:1"});
+    CHECK_KEYS(on.list({.key = "cart:1"}), {"cart:1"});
+    CHECK_KEYS(on.list({.key = "cart:"}), {});
+    CHECK_KEYS(on.list({.key_prefix = "cart:"}), {"cart:1", "cart:2"});
+    CHECK_KEYS(on.list({.key_prefix = ""}), {"cart:1", "cart:2", "seat:1"});
+    CHECK_KEYS(on.list({.group = "g1"}), {"cart:1", "cart:2"});
+    CHECK_KEYS(on.list({.group = "g"}), {});
+    CHECK_KEYS(on.list({.owner = "ann"}), {"cart:1", "seat:1"});
+    CHECK_KEYS(on.list({.mode = lock_mode::exclusive}), {"cart:1", "cart:2", "seat:1"});
+    CHECK_KEYS(on.list({.mode = lock_mode::shared}), {});
+    CHECK_KEYS(on.list({.remaining_below = 45min}), {"cart:1"});
+    CHECK_KEYS(on.list({.remaining_at_least = 45min}), {"cart:2", "seat:1"});
+    CHECK_KEYS(on.list({.remaining_below = 75min, .remaining_at_least = 45min}), {"cart:2"});
+    CHECK_KEYS(on.list({.key_prefix = "cart:", .owner = "ann"}), {"cart:1"});
+    CHECK_KEYS(on.list({.group = "g2", .owner = "bob"}), {});
+    for (const auto& claim : claims)
+        on.give_back(claim);
+}
+
+COLOCK_CONTRACT_CASE(adapter, list_tells_shared_from_exclusive, &capabilities::list, &capabilities::shared)
+{
+    const auto writer = on.exclusive("w"), first = on.shared("r"), second = on.shared("r");
+    on.grant(writer);
+    on.grant(first);
+    on.grant(second);
+    CHECK_KEYS(on.list({.mode = lock_mode::exclusive}), {"w"});
+    CHECK_KEYS(on.list({.mode = lock_mode::shared}), {"r"});
+    BOOST_TEST(on.list({.mode = lock_mode::shared}).size() == 2U);
+    on.give_back(writer);
+    on.give_back(first);
+    on.give_back(second);
+}
+
+COLOCK_CONTRACT_CASE(adapter, list_filters_by_creation, &capabilities::list)
+{
+    const auto older = on.exclusive("older"), newer = on.exclusive("newer");
+    on.grant(older);
+    on.pass_time(on.short_ttl() / 10);
+    on.grant(newer);
+    const auto older_created = on.inspect("older").at(0).created, newer_created = on.inspect("newer").at(0).created;
+    if (older_created && newer_created) {
+        BOOST_TEST((*older_created < *newer_created));
+        const auto between = *older_created + (*newer_created - *older_created) / 2;
+        CHECK_KEYS(on.list({.created_before = between}), {"older"});
+        CHECK_KEYS(on.list({.created_after = between}), {"newer"});
+        CHECK_KEYS(
+            on.list({.created_before = *newer_created + 1h, .created_after = *older_created - 1h}), {"older", "newer"});
+    } else {
+        // A time that is not kept satisfies no condition.
+        BOOST_TEST(on.list({.created_after = std::chrono::system_clock::time_point::min()}).empty());
+    }
+    on.give_back(older);
+    on.give_back(newer);
+}
+
+COLOCK_CONTRACT_CASE(adapter, list_shows_live_locks_only, &capabilities::list)
+{
+    const auto expired = on.exclusive("expired", on.short_ttl()), live = on.exclusive("live");
+    on.grant(expired);
+    on.grant(live);
+    CHECK_KEYS(on.list(), {"expired", "live"});
+    on.pass_time(on.short_ttl());
+    CHECK_KEYS(on.list(), {"live"});
+    on.give_back(live);
+    BOOST_TEST(on.list().empty());
+}
+
+COLOCK_CONTRACT_CASE(adapter, list_shows_the_locks_of_all_processes, &capabilities::list)
+{
+    const auto other = on.another();
+    const auto mine = on.exclusive("mine"), others = on.exclusive("others");
+    on.grant(mine);
+    other.grant(others);
+    CHECK_KEYS(on.list(), {"mine", "others"});
+    CHECK_KEYS(other.list(), {"mine", "others"});
+    on.give_back(mine);
+    other.give_back(others);
+}
+
+COLOCK_CONTRACT_CASE(adapter, break_removes_the_holder_of_a_key, &capabilities::list)
+{
+    const auto broken = on.exclusive("k"), bystander = on.exclusive("kk"), next = on.exclusive("k");
+    const auto fence = on.grant(broken);
+    on.grant(bystander);
+    const auto removed = on.break_key("k");
+    BOOST_REQUIRE(removed.size() == 1U);
+    BOOST_TEST(removed[0].key == "k");
+    BOOST_TEST((removed[0].fence == fence || removed[0].fence == 0));
+    on.check_not_held(broken);
+    BOOST_TEST(on.extend(broken, on.long_ttl).status == extend_status::not_held);
+    BOOST_TEST(on.release(broken).status == release_status::not_held);
+    on.check_held(bystander);
+    on.grant(next);
+    on.give_back(next);
+    on.give_back(bystander);
+    BOOST_TEST(on.break_key("k").empty());
+}
+
+COLOCK_CONTRACT_CASE(adapter, break_removes_every_shared_holder, &capabilities::list, &capabilities::shared)
+{
+    const auto first = on.shared("k"), second = on.shared("k"), writer = on.exclusive("k");
+    on.grant(first);
+    on.grant(second);
+    BOOST_TEST(on.break_key("k").size() == 2U);
+    on.check_not_held(first);
+    on.check_not_held(second);
+    on.grant(writer);
+    on.give_back(writer);
+}
+
+COLOCK_CONTRACT_CASE(adapter, purge_spares_what_lives, &capabilities::list)
+{
+    const auto live = on.exclusive("live"), expired = on.exclusive("expired", on.short_ttl());
+    on.grant(live);
+    on.grant(expired);
+    BOOST_TEST(on.purge().empty());
+    on.check_held(expired);
+    on.pass_time(on.short_ttl());
+    // A backend that lets its keys expire by itself has nothing to return.
+    for (const auto& removed : on.purge())
+        BOOST_TEST(removed.key == "expired");
+    on.check_held(live);
+    BOOST_TEST(on.purge().empty());
+    on.give_back(live);
+}
+
+COLOCK_CONTRACT_CASE(adapter, without_ttl_nothing_is_purged, &capabilities::no_ttl, &capabilities::list)
+{
+    const auto claim = on.exclusive("k", 0ms);
+    on.grant(claim);
+    on.pass_time(on.short_ttl());
+    BOOST_TEST(on.purge().empty());
+    on.check_held(claim);
+    const auto status = on.inspect("k");
+    BOOST_REQUIRE(status.size() == 1U);
+    BOOST_TEST(!status[0].remaining);
+    CHECK_KEYS(on.list({.remaining_at_least = 24h}), {"k"});
+    BOOST_TEST(on.list({.remaining_below = std::chrono::milliseconds::max()}).empty());
+    on.give_back(claim);
+}
+
+COLOCK_CONTRACT_CASE(adapter, purge_removes_at_most_its_limit, &capabilities::list)
+{
+    for (int i = 0; i < 5; ++i)
+        on.grant(on.exclusive("k" + std::to_string(i), on.short_ttl()));
+    on.pass_time(on.short_ttl());
+    BOOST_TEST(on.purge(2).size() <= 2U);
+    BOOST_TEST(on.purge().size() <= 5U);
+    BOOST_TEST(on.purge().empty());
+}
+
+COLOCK_CONTRACT_CASE(adapter, purge_spares_the_live_holders_of_a_key, &capabilities::list, &capabilities::shared)
+{
+    const auto expired = on.shared("k", 0, on.short_ttl()), live = on.shared("k");
+    on.grant(expired);
+    on.grant(live);
+    on.pass_time(on.short_ttl());
+    BOOST_TEST(on.purge().size() <= 1U);
+    on.check_held(live);
+    on.refuse(on.one_attempt("k"));
+    on.give_back(live);
+}
+
+// Keys, and other processes.
+
+COLOCK_CONTRACT_CASE(adapter, any_key_is_one_key)
+{
+    const std::vector<std::string> odd{"with space", " leading", "trailing ", "a/b/c", "/", "//", ".", "..", "../up",
+        "a*", "*", "a?", "[a-z]", "a\\*", "{tag}", "{", "}", "{}", "%s%n", "%00", "$key", "a.b", "a:b", "a|b", "a'b",
+        "a\"b", "tab\tnew\nline\r", "\x01\x1f\x7f", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\x92", "\xff\xfe", "0", "-1",
+        "zookeeper", "_id", std::string(512, 'k'), std::string(511, 'k'), std::string(512, '/')};
+    std::vector<claim_ptr> claims;
+    for (const auto& key : odd) {
+        BOOST_TEST_CONTEXT("key " << key)
+        {
+            claims.push_back(on.exclusive(key));
+            on.grant(claims.back());
+            on.refuse(on.one_attempt(key));
+        }
+    }
+    if (on.able().list) {
+        for (const auto& key : odd) {
+            BOOST_TEST_CONTEXT("key " << key)
+            {
+                CHECK_KEYS(on.inspect(key), {key});
+                CHECK_KEYS(on.list({.key = key}), {key});
+                BOOST_TEST(keys_of(on.list({.key_prefix = key})).contains(key));
+                for (const auto& found : on.list({.key_prefix = key}))
+                    BOOST_TEST(found.key.starts_with(key));
+            }
+        }
+        BOOST_TEST(on.list().size() == odd.size());
+    }
+    for (const auto& claim : claims)
+        on.give_back(claim);
+}
+
+COLOCK_CONTRACT_CASE(adapter, any_key_can_be_shared, &capabilities::shared)
+{
+    for (const auto& key : {"a/b c", "{tag}*", "\xc3\xa4", "%"}) {
+        BOOST_TEST_CONTEXT("key " << key)
+        {
+            const auto first = on.shared(key), second = on.shared(key);
+            on.grant(first);
+            on.grant(second);
+            on.refuse(on.one_attempt(key));
+            on.give_back(first);
+            on.give_back(second);
+        }
+    }
+}
+
+COLOCK_CONTRACT_CASE(adapter, processes_exclude_each_other)
+{
+    const auto other = on.another();
+    const auto mine = on.exclusive("k"), others = on.exclusive("k");
+    on.grant(mine);
+    other.refuse(others);
+    on.give_back(mine);
+    other.grant(others);
+    on.refuse(on.one_attempt("k"));
+    other.give_back(others);
+}
+
+COLOCK_CONTRACT_CASE(adapter, limits_and_name_make_sense)
+{
+    BOOST_TEST(!on.backend().name().empty());
+    const auto limits = on.backend().limits();
+    BOOST_TEST(limits.max_key >= 512U);
+    BOOST_TEST((limits.min_ttl > 0ms && limits.min_ttl <= 1s));
+    BOOST_TEST((limits.max_ttl >= 24h));
+    BOOST_TEST((!on.able().semaphore || on.able().shared));
+    run_coro(on.io(), on.backend().close(1s));
+    // Closing is no end: it stays usable.
+    const auto claim = on.exclusive("k");
+    on.grant(claim);
+    on.give_back(claim);
+}
+
+} // namespace colock::contract

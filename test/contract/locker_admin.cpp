@@ -1,0 +1,181 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "contract/locker_verbs.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace colock::contract {
+
+// Administration.
+
+COLOCK_CONTRACT_CASE(locker, held_locks_are_this_lockers_own)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto first = run_coro(on.io(), mine.acquire("b")), second = run_coro(on.io(), mine.acquire("a"));
+    const auto others = run_coro(on.io(), other.acquire("c"));
+    CHECK_STRINGS(keys_of(mine.held_locks()), {"b", "a"});
+    CHECK_STRINGS(keys_of(other.held_locks()), {"c"});
+    BOOST_TEST(mine.held_locks()[0].fence == first.fence());
+    run_coro(on.io(), first.release());
+    CHECK_STRINGS(keys_of(mine.held_locks()), {"a"});
+    BOOST_TEST(mine.stats().held == 1U);
+}
+
+COLOCK_CONTRACT_CASE(locker, list_shows_who_holds_what, &capabilities::list)
+{
+    const auto locker = on.make_locker({.owner = "default-owner", .host = "some-host"});
+    const auto first = run_coro(on.io(), locker.acquire("a")),
+               second = run_coro(on.io(), locker.acquire("b", {.owner = "own", .comment = "why"}));
+    const auto a = run_coro(on.io(), locker.list({.key = "a"})), b = run_coro(on.io(), locker.list({.owner = "own"}));
+    BOOST_REQUIRE((a.size() == 1U && b.size() == 1U));
+    BOOST_TEST(a[0].owner == "default-owner");
+    BOOST_TEST(a[0].host == "some-host");
+    BOOST_TEST(b[0].key == "b");
+    BOOST_TEST(b[0].comment == "why");
+    BOOST_TEST((b[0].fence == second.fence() || b[0].fence == 0));
+    BOOST_TEST(run_coro(on.io(), locker.list()).size() == 2U);
+    BOOST_TEST(run_coro(on.io(), locker.purge()).empty());
+    BOOST_TEST((first.held() && second.held()));
+}
+
+COLOCK_CONTRACT_CASE(locker, break_lock_takes_a_lock_away, &capabilities::list)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto lock = run_coro(on.io(), mine.acquire("k"));
+    auto lost = testing::start(on.io(), lock.lost());
+    on.pass_time(1ms);
+    const auto removed = run_coro(on.io(), mine.break_lock("k"));
+    BOOST_REQUIRE(removed.size() == 1U);
+    BOOST_TEST((removed[0].fence == lock.fence() || removed[0].fence == 0));
+    BOOST_TEST(lost.get(on.io()) == lost_reason::broken);
+    BOOST_TEST(!lock.held());
+    auto next = run_coro(on.io(), other.acquire("k"));
+    BOOST_TEST((failure_of<release_error>(on, lock.release(on_failure::raise)) == errc::not_held));
+    // The release of the broken lock has not touched the next one.
+    BOOST_TEST(run_coro(on.io(), next.is_locked()));
+    run_coro(on.io(), next.release(on_failure::raise));
+    BOOST_TEST(run_coro(on.io(), mine.break_lock("k")).empty());
+}
+
+COLOCK_CONTRACT_CASE(locker, a_lock_broken_by_another_process_is_found_out, &capabilities::list)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto asked = run_coro(on.io(), mine.acquire("asked"));
+    auto renewed = run_coro(on.io(), mine.acquire("renewed", {.ttl = on.short_ttl(), .renewal = renewal::automatic}));
+    auto lost = testing::start(on.io(), renewed.lost());
+    BOOST_TEST(run_coro(on.io(), other.break_lock("asked")).size() == 1U);
+    BOOST_TEST(!run_coro(on.io(), asked.is_locked()));
+    BOOST_TEST((failure_of<release_error>(on, asked.release(on_failure::raise)) == errc::not_held));
+    BOOST_TEST(run_coro(on.io(), other.break_lock("renewed")).size() == 1U);
+    pass_slowly_until(on, [&] { return lost.done(); });
+    BOOST_TEST(!renewed.held());
+    const auto reason = lost.get(on.io());
+    // Broken where the adapter is shared, taken where the next renewal found out.
+    BOOST_TEST((reason == lost_reason::broken || reason == lost_reason::taken));
+}
+
+COLOCK_CONTRACT_CASE(locker, counters_count)
+{
+    const auto locker = on.make_locker();
+    auto lock = run_coro(on.io(), locker.acquire("k"));
+    BOOST_TEST(!run_coro(on.io(), locker.try_acquire("k")));
+    auto waiting = testing::start(on.io(), locker.acquire("k"));
+    on.pass_time(2ms);
+    auto now = locker.stats();
+    BOOST_TEST(now.held == 1U);
+    BOOST_TEST(now.waiting == 1U);
+    BOOST_TEST(now.grants == 1U);
+    BOOST_TEST(now.attempts >= 2U);
+    BOOST_TEST(now.busy >= 1U);
+    run_coro(on.io(), lock.release());
+    auto next = waiting.get(on.io());
+    run_coro(on.io(), next.release());
+    now = locker.stats();
+    BOOST_TEST(now.held == 0U);
+    BOOST_TEST(now.waiting == 0U);
+    BOOST_TEST(now.grants == 2U);
+    BOOST_TEST(now.releases == 2U);
+    BOOST_TEST(now.waits == 1U);
+    BOOST_TEST((now.waited_total >= 2ms));
+    BOOST_TEST((now.waited_longest == now.waited_total));
+    BOOST_TEST(now.lost(lost_reason::expired) == 0U);
+}
+
+// The end.
+
+COLOCK_CONTRACT_CASE(locker, shutdown_ends_all_of_a_lockers_work)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto held = run_coro(on.io(), mine.acquire("held"));
+    auto lost = testing::start(on.io(), held.lost());
+    auto blocker = run_coro(on.io(), other.acquire("k"));
+    auto waiting = testing::start(on.io(), mine.acquire("k"));
+    on.pass_time(1ms);
+    const auto report = run_coro(on.io(), mine.shutdown());
+    BOOST_TEST(report.clean());
+    BOOST_TEST(report.unproven == 0U);
+    BOOST_TEST(!held.held());
+    BOOST_TEST(lost.get(on.io()) == lost_reason::shutting_down);
+    try {
+        static_cast<void>(waiting.get(on.io()));
+        BOOST_ERROR("granted");
+    } catch (const error& ended) {
+        BOOST_TEST((ended.code() == errc::shutting_down));
+    }
+    BOOST_TEST((failure_of<error>(on, mine.acquire("new")) == errc::shutting_down));
+    BOOST_TEST(!run_coro(on.io(), other.is_locked("held")));
+    BOOST_TEST(blocker.held());
+    BOOST_TEST(run_coro(on.io(), mine.shutdown()).clean());
+    run_coro(on.io(), blocker.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, when_the_last_locker_goes_waiters_end_and_locks_stay)
+{
+    std::optional<locker> mine = on.make_locker();
+    auto held = run_coro(on.io(), mine->acquire("k"));
+    std::optional<error_code> ended;
+    mine->async_acquire("k", [&](error_code ec, colock::lock) { ended = ec; });
+    on.pass_time(1ms);
+    BOOST_TEST(!ended);
+    mine.reset();
+    testing::run_until(on.io(), [&] { return ended.has_value(); });
+    BOOST_TEST((ended == errc::shutting_down));
+    BOOST_TEST(held.held());
+    BOOST_TEST(run_coro(on.io(), held.is_locked()));
+    run_coro(on.io(), held.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, fronts_complete_with_a_code_and_never_inline)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    std::optional<colock::lock> held;
+    mine.async_acquire("k", [&](error_code ec, colock::lock lock) {
+        BOOST_TEST(!ec);
+        held = std::move(lock);
+    });
+    BOOST_TEST(!held);
+    testing::run_until(on.io(), [&] { return held.has_value(); });
+    BOOST_TEST(held->held());
+    std::optional<error_code> refused;
+    other.async_acquire("k", {.retry = retry_policy::never()}, [&](error_code ec, colock::lock lock) {
+        refused = ec;
+        BOOST_TEST(!lock);
+    });
+    testing::run_until(on.io(), [&] { return refused.has_value(); });
+    BOOST_TEST((refused == errc::retry_exhausted));
+    std::optional<error_code> released;
+    held->async_release(on_failure::raise, [&](error_code ec) { released = ec; });
+    testing::run_until(on.io(), [&] { return released.has_value(); });
+    BOOST_TEST(!*released);
+    std::optional<int> result;
+    mine.async_with_lock(
+        "k", []() -> asio::awaitable<int> { co_return 7; },
+        [&](std::exception_ptr failure, int value) {
+            BOOST_TEST(!failure);
+            result = value;
+        });
+    testing::run_until(on.io(), [&] { return result.has_value(); });
+    BOOST_TEST(*result == 7);
+}
+
+} // namespace colock::contract

@@ -1,0 +1,63 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "contract/contract.hpp"
+
+#include <chrono>
+#include <functional>
+#include <source_location>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::contract {
+
+/// Runs a verb that must throw `Error`; returns its code.
+template <class Error, class T>
+error_code failure_of(
+    subject& on, asio::awaitable<T> verb, std::source_location where = std::source_location::current())
+{
+    try {
+        static_cast<void>(run_coro(on.io(), std::move(verb), where));
+    } catch (const Error& thrown) {
+        return thrown.code();
+    }
+    BOOST_TEST_CONTEXT("called from " << where.file_name() << ":" << where.line())
+    {
+        BOOST_ERROR("it did not throw");
+    }
+    return {};
+}
+
+inline std::vector<std::string> keys_of(const std::vector<held_lock>& locks)
+{
+    std::vector<std::string> keys;
+    for (const auto& lock : locks)
+        keys.push_back(lock.key);
+    return keys;
+}
+
+using strings = std::vector<std::string>;
+
+#define CHECK_STRINGS(actual, ...) BOOST_TEST(actual == strings(__VA_ARGS__), boost::test_tools::per_element())
+
+/// Time in such small pieces that whatever is due in between happens in its turn.
+inline void pass_slowly(subject& on, std::chrono::milliseconds span)
+{
+    for (const auto end = lease_clock::now() + span; lease_clock::now() < end;)
+        on.pass_time(on.short_ttl() / 20);
+}
+
+/// The same, for as long as something may reasonably take that is due within one short ttl.
+inline void pass_slowly_until(subject& on, const std::function<bool()>& reached)
+{
+    // It need not stay so.
+    bool is_reached = reached();
+    for (const auto end = lease_clock::now() + on.short_ttl() * 4; !is_reached && lease_clock::now() < end;) {
+        on.pass_time(on.short_ttl() / 20);
+        is_reached = reached();
+    }
+    BOOST_TEST_REQUIRE(is_reached);
+}
+
+} // namespace colock::contract
