@@ -9,8 +9,10 @@
 #include <boost/test/unit_test.hpp>
 
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace colock::testing {
 namespace {
@@ -59,6 +61,87 @@ BOOST_AUTO_TEST_CASE(a_replica_is_believed_in_nothing_whatever_it_is_asked_first
                 BOOST_TEST(refused->code == errc::unavailable, refused->detail);
             }
         }
+    }
+}
+
+namespace {
+
+struct demotion
+{
+    /// What it keeps is that of another by now.
+    void demote_without(std::initializer_list<std::string_view> keys)
+    {
+        for (const auto key : keys)
+            server({"DEL", key});
+        demote(server);
+    }
+    static void check_refused(const failure_ptr& why)
+    {
+        BOOST_TEST_REQUIRE(why);
+        BOOST_TEST(why->code == errc::unavailable, why->detail);
+    }
+
+    redis_server server;
+    client_side some{{.url = server.url(), .operation_timeout = 2s}};
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_that_it_is_busy, demotion)
+{
+    const auto writer = driver::exclusive("k");
+    const auto reader = driver::shared("k");
+    some.speak.grant(writer);
+    some.speak.refuse(reader);
+    demote_without({});
+    check_refused(some.speak.create(reader).error);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_about_an_intent, demotion)
+{
+    const auto reader = driver::shared("k");
+    const auto writer = driver::exclusive("k");
+    some.speak.grant(reader);
+    some.speak.refuse(writer);
+    demote_without({"{colock}:k", "{colock}#w:k"});
+    check_refused(some.speak.abandon(writer).error);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_about_many_releases, demotion)
+{
+    std::vector<plain_claim_ptr> claims;
+    for (int i = 0; i < 20; ++i) {
+        claims.push_back(driver::exclusive(std::to_string(i)));
+        some.speak.grant(claims.back());
+    }
+    for (const auto& each : claims)
+        server({"DEL", "{colock}:" + each->key()});
+    demote_without({});
+    std::vector<release_outcome> told;
+    for (const auto& each : claims)
+        some.speak.backend().start_release(sent_now(each),
+            completion<release_outcome>([&](release_outcome outcome) { told.push_back(std::move(outcome)); }));
+    run_until(some.io, [&] { return told.size() == claims.size(); });
+    for (const auto& each : told)
+        check_refused(each.error);
+}
+
+BOOST_AUTO_TEST_CASE(a_replica_is_not_believed_about_what_it_lists)
+{
+    using query = std::function<asio::awaitable<list_outcome>(adapter&)>;
+    const query queries[] = {
+        [](adapter& backend) { return backend.inspect("k"); },
+        [](adapter& backend) { return backend.list({}); },
+        [](adapter& backend) { return backend.purge(0); },
+        [](adapter& backend) { return backend.break_key("k"); },
+    };
+    for (const auto& ask : queries) {
+        demotion f;
+        // Two at once are kept as a set, which is what a purge looks at.
+        for (int i = 0; i < 2; ++i)
+            f.some.speak.grant(driver::shared("k"));
+        f.demote_without({});
+        demotion::check_refused(run_coro(f.some.io, ask(f.some.speak.backend())).error);
     }
 }
 
