@@ -59,9 +59,8 @@ try {
             .value("keys", settings.keys, "N", "keys of the load; default: 1000", 1, 1'000'000)
             .value("seconds", settings.seconds, "S", "of each part of the run; default: 2", 0.01, 3600.0)
             .value("part", settings.part, "NAME",
-                "only uncontended, waiters, hand-off or load; in memory also verbs or allocations, on Redis contended "
-                "or "
-                "growth; default: all")
+                "only uncontended, waiters, hand-off or load; in memory also verbs or allocations, on Redis contended, "
+                "stalls or growth; default: all")
             .value("peers", settings.peers, "FILE",
                 "with a Redis backend: run the programs that are listed there beside it (scripts/bench.sh --peers)")
             .value("rounds", settings.rounds, "N", "with --peers: how often each has its turn; default: 3", 1, 1000)

@@ -18,6 +18,9 @@ constexpr std::string_view hand_off_partner = "hand-off-partner";
 /// What waiters on one key cost the server, and this process. The server must have no other clients.
 void measure_redis_waiters(const race& at, const options& settings, report& found);
 
+/// How long waiters on many keys hold up the event loop at most.
+void measure_redis_stalls(const race& at, const options& settings, report& found);
+
 /// Whether this process grows over up to 1,000,000 pairs.
 void measure_redis_growth(const options& settings, report& found);
 

@@ -52,6 +52,8 @@ chart run_redis(const race& at, const options& settings, report& found)
     }
     if (settings.wants("waiters"))
         measure_redis_waiters(at, settings, found);
+    if (settings.wants("stalls"))
+        measure_redis_stalls(at, settings, found);
     if (settings.wants("growth"))
         measure_redis_growth(settings, found);
     return drawn;
