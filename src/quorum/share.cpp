@@ -268,8 +268,6 @@ void share::on_abandoned(const release_outcome& outcome)
     keep_if_needed();
     for (auto& each : takers)
         each(outcome);
-    // Its round may have ended by that answer.
-    keep_if_needed();
     if (counted)
         node_->attempt_ends();
 }

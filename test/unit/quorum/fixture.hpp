@@ -104,4 +104,21 @@ struct three_nodes : virtual_clock
     [[nodiscard]] std::uint64_t unproven() const { return on->backend().unproven(); }
 };
 
+struct leftovers : three_nodes
+{
+    static constexpr std::chrono::milliseconds ttl = 10s;
+
+    /// Held on all three, and given back while `node` does not answer to that.
+    void leave_on(std::size_t node, std::chrono::milliseconds life = ttl, const std::string& key = "k")
+    {
+        const auto claim = driver::exclusive(key, life);
+        on->grant(claim);
+        ready();
+        goes_away(node);
+        on->give_back(claim);
+        ready();
+    }
+    [[nodiscard]] std::size_t attempts(std::size_t node) const { return nodes[node]->count(operation::abandon); }
+};
+
 } // namespace colock::testing

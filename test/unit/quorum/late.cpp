@@ -93,18 +93,22 @@ BOOST_AUTO_TEST_CASE(the_smallest_of_all_that_may_reach_a_majority_counts)
 {
     const auto claim = granted();
     nodes[b]->next(operation::extend, step::hold_unknown());
-    extend(claim, 3s);
-    nodes[c]->next(operation::extend, step::hold_unknown());
     extend(claim, 2s);
-    nodes[c]->next(operation::extend, step::hold_unknown());
-    extend(claim, 4s);
+    for (const auto each : {3s, 4s}) {
+        nodes[c]->next(operation::extend, step::hold_unknown());
+        extend(claim, each);
+    }
+    goes_away(b);
+    extend(claim, 60s);
+    BOOST_TEST((claim->late_ttl() == 3s));
+    comes_back(b);
     goes_away(a);
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == 2s));
-    comes_back(a);
+    // What fails changes nothing.
     goes_away(c);
-    extend(claim, 60s);
-    BOOST_TEST((claim->late_ttl() == 3s));
+    BOOST_TEST(on->extend(claim, 60s).status == extend_status::failed);
+    BOOST_TEST((claim->late_ttl() == 2s));
 }
 
 BOOST_AUTO_TEST_CASE(a_create_without_an_answer_may_cut_an_extension_too)
@@ -140,6 +144,14 @@ BOOST_AUTO_TEST_CASE(an_extension_that_nobody_answered_bounds_the_next)
     COLOCK_THROWS(extend_error, errc::outcome_unknown, (run_coro(io(), held.extend(1500ms)), 0));
     run_coro(io(), held.extend(60s));
     BOOST_TEST((held.expires_at() <= lease_clock::now() + 1500ms));
+}
+
+BOOST_AUTO_TEST_CASE(a_new_round_begins_without)
+{
+    const auto claim = driver::exclusive("k", ttl);
+    claim->may_arrive_late(1s);
+    on->grant(claim);
+    BOOST_TEST((claim->late_ttl() == never));
 }
 
 BOOST_AUTO_TEST_CASE(what_a_round_has_left_on_the_way_does_not_bound_the_next_round)

@@ -3,33 +3,10 @@
 
 #include <colock/locker.hpp>
 
-#include <atomic>
-#include <thread>
 #include <vector>
 
 using namespace colock;
 using namespace colock::testing;
-
-namespace {
-
-constexpr auto ttl = 10s;
-
-struct leftovers : three_nodes
-{
-    /// Held on all three, and given back while `node` does not answer to that.
-    void leave_on(std::size_t node, std::chrono::milliseconds life = ttl, const std::string& key = "k")
-    {
-        const auto claim = driver::exclusive(key, life);
-        on->grant(claim);
-        ready();
-        goes_away(node);
-        on->give_back(claim);
-        ready();
-    }
-    [[nodiscard]] std::size_t attempts(std::size_t node) const { return nodes[node]->count(operation::abandon); }
-};
-
-} // namespace
 
 BOOST_FIXTURE_TEST_SUITE(quorum_leftovers, leftovers)
 
@@ -181,6 +158,22 @@ BOOST_AUTO_TEST_CASE(an_extension_is_taken_back_for_as_long_as_it_may_stand)
     BOOST_TEST(unproven() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_shorter_extension_that_did_not_arrive_shortens_nothing)
+{
+    const auto claim = driver::exclusive("k", 1s);
+    on->grant(claim);
+    BOOST_TEST(on->extend(claim, 60s).status == extend_status::extended);
+    ready();
+    goes_away(c);
+    BOOST_TEST(on->extend(claim, 1s).status == extend_status::extended);
+    on->give_back(claim);
+    pass(30s);
+    BOOST_TEST(unproven() == 0U);
+    comes_back(c);
+    pass(300ms);
+    BOOST_TEST(standing() == "000");
+}
+
 BOOST_AUTO_TEST_CASE(what_may_have_been_extended_counts_as_extended)
 {
     const auto claim = driver::exclusive("k", 1s);
@@ -231,6 +224,71 @@ BOOST_AUTO_TEST_CASE(a_crowd_of_leftovers_costs_no_more_than_a_few)
     BOOST_TEST(idle());
 }
 
+BOOST_AUTO_TEST_CASE(a_crowd_that_expires_together_is_given_up_as_a_whole)
+{
+    constexpr std::size_t crowd = 1'100;
+    std::vector<claim_ptr> claims;
+    for (std::size_t i = 0; i < crowd; ++i) {
+        claims.push_back(driver::exclusive(std::to_string(i), ttl));
+        on->grant(claims.back());
+    }
+    goes_away(c);
+    for (const auto& each : claims)
+        on->give_back(each);
+    pass(ttl + patience + 300ms);
+    BOOST_TEST(unproven() == crowd);
+    BOOST_TEST(idle());
+}
+
+BOOST_AUTO_TEST_CASE(a_take_back_that_waited_for_its_turn_has_it_alone)
+{
+    const auto claim = driver::exclusive("k", ttl);
+    on->grant(claim);
+    ready();
+    nodes[c]->next(operation::extend, step::pass().delay(100ms));
+    BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
+    nodes[c]->next(operation::abandon, step::pass().delay(100ms));
+    on->give_back(claim);
+    pass(150ms);
+    BOOST_TEST(attempts(c) == 1U);
+    // The fixture sees two at once.
+    BOOST_TEST(on->abandon(claim).status == release_status::not_held);
+    pass(100ms);
+    BOOST_TEST(attempts(c) == 1U);
+    BOOST_TEST(standing() == "000");
+    BOOST_TEST(idle());
+}
+
+BOOST_AUTO_TEST_CASE(a_release_that_no_majority_answered_is_the_cores_to_ask_again)
+{
+    const auto claim = driver::exclusive("k", 1min);
+    on->grant(claim);
+    ready();
+    goes_away(b);
+    goes_away(c);
+    BOOST_TEST(on->release(claim).status == release_status::failed);
+    pass(2s);
+    BOOST_TEST(attempts(b) == 1U);
+    BOOST_TEST(idle());
+    comes_back(b);
+    comes_back(c);
+    // It is given back all the same, and answers nothing more.
+    BOOST_TEST(on->extend(claim, 1min).status == extend_status::not_held);
+    const auto valid = on->valid(claim);
+    BOOST_TEST(!valid.valid);
+    BOOST_TEST(!valid.error);
+    BOOST_TEST(standing() == "011");
+    // Another attempt has shares of its own, and leaves those to the background, which has tried them just now.
+    on->refuse(claim);
+    BOOST_TEST(attempts(b) == 1U);
+    pass(300ms);
+    BOOST_TEST(standing() == "000");
+    on->grant(claim);
+    ready();
+    BOOST_TEST(standing() == "111");
+    BOOST_TEST(idle());
+}
+
 BOOST_AUTO_TEST_CASE(one_that_cannot_be_proven_is_not_in_the_way_of_others)
 {
     constexpr int stubborn = 20;
@@ -251,114 +309,6 @@ BOOST_AUTO_TEST_CASE(one_that_cannot_be_proven_is_not_in_the_way_of_others)
     BOOST_TEST(standing() == "000");
     BOOST_TEST(idle());
     BOOST_TEST(unproven() == 0U);
-}
-
-BOOST_AUTO_TEST_CASE(closing_takes_back_what_it_can)
-{
-    leave_on(c);
-    comes_back(c);
-    run_coro(io(), on->backend().close(1s));
-    BOOST_TEST(standing() == "000");
-    BOOST_TEST(unproven() == 0U);
-    BOOST_TEST(idle());
-}
-
-BOOST_AUTO_TEST_CASE(closing_gives_up_the_rest_and_says_so)
-{
-    leave_on(c, 1h);
-    auto closes = start(io(), on->backend().close(1min));
-    ready();
-    BOOST_TEST(!closes.done());
-    BOOST_TEST(nodes[c]->count(operation::close) == 0U);
-    pass(patience + 50ms);
-    BOOST_TEST(closes.done());
-    BOOST_TEST(nodes[c]->count(operation::close) == 1U);
-    BOOST_TEST(unproven() == 1U);
-    BOOST_TEST(idle());
-    comes_back(c);
-    // It stays usable, and what it leaves from now on is taken back again.
-    leave_on(c, 1h, "other");
-    BOOST_TEST(!idle());
-    comes_back(c);
-    pass(300ms);
-    BOOST_TEST(idle());
-    BOOST_TEST(standing() == "001");
-}
-
-BOOST_AUTO_TEST_CASE(closing_waits_for_what_is_under_way)
-{
-    const auto claim = driver::exclusive("k", 1h);
-    on->grant(claim);
-    ready();
-    nodes[c]->next(operation::abandon, step::hold());
-    on->give_back(claim);
-    auto closes = start(io(), on->backend().close(1min));
-    ready();
-    BOOST_TEST(!closes.done());
-    nodes[c]->deliver();
-    ready();
-    BOOST_TEST(closes.done());
-    BOOST_TEST(unproven() == 0U);
-    BOOST_TEST(idle());
-}
-
-BOOST_AUTO_TEST_CASE(what_fails_after_the_close_is_not_kept)
-{
-    const auto claim = driver::exclusive("k", 1h);
-    on->grant(claim);
-    ready();
-    nodes[c]->next(operation::abandon, step::hold());
-    on->give_back(claim);
-    auto closes = start(io(), on->backend().close(100ms));
-    pass(150ms);
-    BOOST_TEST(closes.done());
-    BOOST_TEST(unproven() == 0U);
-    nodes[c]->discard();
-    ready();
-    BOOST_TEST(unproven() == 1U);
-    BOOST_TEST(idle());
-}
-
-BOOST_AUTO_TEST_CASE(a_shutdown_reports_what_a_node_still_holds)
-{
-    locker locks(on->shared_backend());
-    auto held = run_coro(io(), locks.acquire("k", {.ttl = 1h}));
-    ready();
-    goes_away(c);
-    run_coro(io(), held.release());
-    auto report = start(io(), locks.shutdown(10s));
-    pass(1s);
-    BOOST_TEST_REQUIRE(report.done());
-    const auto told = report.get(io());
-    BOOST_TEST(told.clean());
-    BOOST_TEST(told.unproven == 1U);
-    BOOST_TEST(locks.stats().unproven == 1U);
-    BOOST_TEST(idle());
-}
-
-BOOST_AUTO_TEST_CASE(a_shutdown_of_what_is_well_is_clean)
-{
-    locker locks(on->shared_backend());
-    auto held = run_coro(io(), locks.acquire("k", {.ttl = 1h}));
-    const auto told = run_coro(io(), locks.shutdown(10s));
-    BOOST_TEST(told.clean());
-    BOOST_TEST(told.unproven == 0U);
-    BOOST_TEST(standing() == "000");
-    BOOST_TEST(idle());
-}
-
-BOOST_AUTO_TEST_CASE(a_second_shutdown_ends_as_well)
-{
-    // With another thread about, a mutex that is taken twice is never had.
-    std::atomic<bool> over{false};
-    std::thread other([&] { over.wait(false); });
-    locker locks(on->shared_backend());
-    static_cast<void>(run_coro(io(), locks.shutdown(10s)));
-    static_cast<void>(run_coro(io(), locks.shutdown(10s)));
-    over = true;
-    over.notify_one();
-    other.join();
-    BOOST_TEST(idle());
 }
 
 BOOST_AUTO_TEST_CASE(a_majority_that_is_away_is_asked_again_by_the_core)

@@ -176,6 +176,21 @@ BOOST_AUTO_TEST_CASE(a_failure_says_whether_to_ask_again)
     BOOST_TEST(code("ryn") == errc::unavailable);
     BOOST_TEST(told("raa").failure()->detail == "3 of 3 masters failed: away");
     BOOST_TEST(told("yau").failure()->detail == "2 of 3 masters failed: unanswered");
+    BOOST_TEST(told("nur").failure()->detail == "2 of 3 masters failed: unanswered");
+}
+
+BOOST_AUTO_TEST_CASE(of_several_failures_the_first_is_told_with_its_cause)
+{
+    for (const auto code : {errc::unavailable, errc::outcome_unknown, errc::access_denied}) {
+        tally counted;
+        counted.nodes = 3;
+        counted.add_failure(make_failure(code, "first", make_error_code(errc::shutting_down)));
+        counted.add_failure(make_failure(code, "second", make_error_code(errc::lost)));
+        const auto why = counted.failure();
+        BOOST_TEST(static_cast<errc>(why->code.value()) == code);
+        BOOST_TEST(why->detail == "2 of 3 masters failed: first");
+        BOOST_TEST((why->cause == errc::shutting_down));
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
