@@ -122,9 +122,9 @@ void core::judge(const record_ptr& wanted, retry_schedule& schedule, create_outc
         take_back_late_grant(wanted, now);
         break;
     case create_status::busy:
-        counts = subject.attempting.found_busy(took, outcome.retry_after > lease_clock::duration::zero()
-                                                         ? saturating_add(now, outcome.retry_after)
-                                                         : time_point::max());
+        counts = subject.attempting.found_busy(now, took,
+            outcome.retry_after > lease_clock::duration::zero() ? saturating_add(now, outcome.retry_after)
+                                                                : time_point::max());
         subject.outcome.holder = std::move(outcome.holder);
         break;
     case create_status::failed:

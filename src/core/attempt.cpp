@@ -11,6 +11,13 @@ namespace {
 /// backend has fallen silent.
 constexpr auto still_fresh = std::chrono::milliseconds(100);
 
+/// A backend may end each wait as soon as it begins. After so many that were shorter than that, or than two answers
+/// take, pauses are made, of 1 ms up to 16 ms.
+constexpr std::uint32_t most_vain_waits = 32;
+constexpr auto shortest_wait = std::chrono::microseconds(200);
+constexpr auto shortest_pause = std::chrono::milliseconds(1);
+constexpr std::uint32_t most_doublings = 4;
+
 } // namespace
 
 attempt::decision attempt::next(time_point now, const view& seen, const retry_schedule& schedule) const noexcept
@@ -41,7 +48,7 @@ attempt::decision attempt::next(time_point now, const view& seen, const retry_sc
     if (too_late)
         return {.what = action::give_up};
     // After an error only time helps: an event source that is just as broken could end each wait at once.
-    const bool wanted = due || now >= std::min(holder_expires_, sooner_expiry_) || (told_ && !failed_);
+    const bool wanted = due || now >= std::min({holder_expires_, sooner_expiry_, looks_again_}) || (told_ && !failed_);
     if (wanted && !stands_back)
         return fresh_turn_ ? send(now, schedule) : decision{.what = action::yield};
 
@@ -64,8 +71,8 @@ attempt::decision attempt::wait(const view& seen, const retry_schedule& schedule
 {
     decision result{.until = schedule.deadline()};
     if (seen.is_head) {
-        result.listens = seen.events && was_sent_ && !failed_ && !listens_;
-        result.until = std::min({result.until, schedule.next_at(), holder_expires_, sooner_expiry_});
+        result.listens = seen.events && was_sent_ && !failed_ && !listens_ && looks_again_ == time_point::max();
+        result.until = std::min({result.until, schedule.next_at(), holder_expires_, sooner_expiry_, looks_again_});
     } else if (schedule.finite()) {
         result.until = std::min(result.until, schedule.next_at());
     }
@@ -87,11 +94,24 @@ void attempt::answered(lease_clock::duration took) noexcept
     answer_took_ = took;
     fresh_turn_ = false;
     holder_expires_ = time_point::max();
+    looks_again_ = time_point::max();
 }
 
-bool attempt::found_busy(lease_clock::duration took, time_point expires) noexcept
+bool attempt::found_busy(time_point now, lease_clock::duration took, time_point expires) noexcept
 {
+    // Among many who want the same key a wake-up is often in vain, but seldom as soon as that, over and over.
+    const bool paused = looks_again_ != time_point::max();
+    const auto waited = now - took - found_busy_at_;
+    if (!paused && !counts_ && waited <= std::max<lease_clock::duration>(shortest_wait, 2 * took))
+        ++vain_waits_;
+    else if (!paused)
+        vain_waits_ /= 2;
     answered(took);
+    found_busy_at_ = now;
+    if (!paused && !counts_ && vain_waits_ >= most_vain_waits) {
+        const auto doublings = std::min(vain_waits_ - most_vain_waits, most_doublings);
+        looks_again_ = saturating_add(now, shortest_pause * (1 << doublings));
+    }
     failed_ = false;
     holder_expires_ = expires;
     return counts_;

@@ -69,7 +69,7 @@ public:
     /// One that the backend answers inside the call; it counts as was said before.
     void sent_at_once() noexcept { was_sent_ = true; }
     /// The answer is busy, after `took`; true if it counts under the policy.
-    [[nodiscard]] bool found_busy(lease_clock::duration took, time_point expires) noexcept;
+    [[nodiscard]] bool found_busy(time_point now, lease_clock::duration took, time_point expires) noexcept;
     /// The answer is an error, or of no use: this always counts.
     void found_no_use(lease_clock::duration took) noexcept;
     void yielded() noexcept { fresh_turn_ = true; }
@@ -119,7 +119,12 @@ private:
     time_point holder_expires_ = time_point::max();
     /// An earlier one that was heard of since the last attempt was sent.
     time_point sooner_expiry_ = time_point::max();
+    /// After waits that the backend has ended too often for nothing: when it looks again, unless it is told here.
+    time_point looks_again_ = time_point::max();
+    time_point found_busy_at_{};
     lease_clock::duration answer_took_{0};
+    /// How many waits have ended as soon as they had begun, and for nothing; half of them for each that has not.
+    std::uint32_t vain_waits_ = 0;
     /// A late end of an earlier wait carries another number.
     std::uint32_t wait_number_ = 0;
     bool was_sent_ = false;

@@ -406,4 +406,25 @@ BOOST_AUTO_TEST_CASE(who_moves_up_is_not_counted_for_that)
     BOOST_TEST(thrown->attempts() == 4U);
 }
 
+BOOST_AUTO_TEST_CASE(a_backend_that_ends_every_wait_at_once_is_asked_at_growing_distances)
+{
+    rig on(behind::scripted);
+    auto can = on.script->capabilities();
+    can.fifo = false;
+    on.script->set_capabilities(can);
+    colock::locker by(on.script);
+    colock::locker rival(on.memory);
+    on.script->always(operation::wait, step::fail(errc::unavailable));
+    auto held = on.run(rival.acquire("k", {.ttl = 0ms}));
+    auto waiting = on.start(by.acquire("k", {.ttl = 0ms}));
+    on.ready();
+    on.advance_by_steps(1s, 1ms);
+    BOOST_TEST(on.script->count(operation::create) < 1000U);
+    held = {};
+    on.advance_by_steps(200ms, 10ms);
+    BOOST_TEST_REQUIRE(waiting.done());
+    static_cast<void>(waiting.get(on.io()));
+    on.check_clean();
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -589,6 +589,8 @@ void scripted_adapter::start_wait(claim_ptr claim, lease_clock::time_point until
         return hold_back<woken>({operation::wait, std::move(how), std::move(claim), nullptr, send, std::move(ended),
             nullptr, nullptr, nullptr});
     }
+    if (how.what_ == step::action::fail)
+        return asio::post(executor(), [end = std::move(ended)]() mutable { end({}); });
     if (timing_ == timing::immediate)
         return send(*backend_, std::move(ended));
     // Weak: a wait may last as long as its backend keeps it.

@@ -59,7 +59,7 @@ public:
     [[nodiscard]] static step lose_request() { return step(action::lose_request); }
     /// Carried out; ends as `outcome_unknown`.
     [[nodiscard]] static step lose_reply() { return step(action::lose_reply); }
-    /// Not carried out; ends with that failure.
+    /// Not carried out; ends with that failure. A wait has none, and just ends.
     [[nodiscard]] static step fail(errc code, std::string detail = {}, error_code cause = {});
     /// A create is not carried out and ends as busy; of a hand_over the release is carried out.
     [[nodiscard]] static step busy(lease_clock::duration retry_after = {}, std::string holder = {});

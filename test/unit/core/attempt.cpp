@@ -49,7 +49,7 @@ struct acquire
     void busy_at(lease_clock::duration span, time_point expires = never)
     {
         static_cast<void>(tried.sent(start + span >= schedule.next_at()));
-        if (tried.found_busy(1ms, expires))
+        if (tried.found_busy(start + span, 1ms, expires))
             BOOST_TEST(schedule.failed(start + span));
     }
     void fails_at(lease_clock::duration span)
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(an_earlier_expiry_is_one_of_the_attempt_that_was_answered)
     one.tried.waits(true);
     static_cast<void>(one.tried.sent(false));
     one.tried.hears_of_expiry(start + 700ms);
-    static_cast<void>(one.tried.found_busy(1ms, start + 1s));
+    static_cast<void>(one.tried.found_busy(start, 1ms, start + 1s));
     BOOST_TEST((one.after(500ms).until == start + 700ms));
 }
 
@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(a_wait_at_the_backend_is_begun_once_and_ended_once)
     BOOST_TEST(!one.after(1ms).listens);
     BOOST_TEST(one.tried.sent(false));
     BOOST_TEST(!one.tried.woken(first));
-    BOOST_TEST(one.tried.found_busy(1ms, never) == false);
+    BOOST_TEST(one.tried.found_busy(start, 1ms, never) == false);
     const auto second = one.tried.waits(true);
     BOOST_TEST(!one.tried.woken(first));
     BOOST_TEST(one.tried.woken(second));
@@ -266,12 +266,50 @@ BOOST_AUTO_TEST_CASE(a_wait_at_the_backend_is_begun_once_and_ended_once)
     BOOST_TEST(!polled.after(1ms, {.is_head = true}).listens);
 }
 
+BOOST_AUTO_TEST_CASE(waits_that_end_at_once_and_in_vain_are_followed_by_growing_pauses)
+{
+    acquire one{every_two_seconds()};
+    one.busy_at(0s);
+    auto now = 0ms;
+    const auto wake_in_vain = [&](std::chrono::milliseconds after) {
+        BOOST_TEST(one.after(now).listens);
+        const auto wait = one.tried.waits(true);
+        now += after;
+        BOOST_TEST(one.tried.woken(wait));
+        BOOST_TEST(one.after(now).what == action::send);
+        static_cast<void>(one.tried.sent(false));
+        now += 1ms;
+        static_cast<void>(one.tried.found_busy(start + now, 1ms, never));
+    };
+    for (const auto pause : {1ms, 2ms, 4ms}) {
+        for (int n = pause == 1ms ? 0 : 31; n < 32; ++n)
+            wake_in_vain(1ms);
+        BOOST_TEST(!one.after(now).listens);
+        BOOST_TEST((one.after(now).until == start + now + pause));
+        one.tried.waits(false);
+        // A release of this locker's is heard all the same.
+        auto told = one.tried;
+        told.told();
+        BOOST_TEST(told.next(start + now, head, one.schedule).what == action::send);
+        now += pause;
+        BOOST_TEST(one.after(now).what == action::send);
+        static_cast<void>(one.tried.sent(false));
+        now += 1ms;
+        static_cast<void>(one.tried.found_busy(start + now, 1ms, never));
+    }
+    // One that lasts as long as it should makes up for half of them.
+    wake_in_vain(10ms);
+    for (int n = 0; n < 14; ++n)
+        wake_in_vain(1ms);
+    BOOST_TEST(one.after(now).listens);
+}
+
 BOOST_AUTO_TEST_CASE(what_takes_much_longer_than_the_last_answer_is_overdue)
 {
     attempt one;
     BOOST_TEST(!one.is_overdue(start, start + 99ms));
     BOOST_TEST(one.is_overdue(start, start + 100ms));
-    static_cast<void>(one.found_busy(80ms, never));
+    static_cast<void>(one.found_busy(start, 80ms, never));
     BOOST_TEST(!one.is_overdue(start, start + 159ms));
     BOOST_TEST(one.is_overdue(start, start + 160ms));
 }
