@@ -373,7 +373,9 @@ void core::throw_unanswered(const failure_ptr& why, effect what, error_context c
 failure_ptr core::unanswered() const
 {
     const auto trouble = backend_->trouble();
-    return trouble ? trouble : make_failure(errc::outcome_unknown, "no answer within the operation timeout");
+    return trouble
+               ? trouble
+               : make_failure(errc::outcome_unknown, "no answer within the operation timeout", asio::error::timed_out);
 }
 
 asio::awaitable<list_outcome> core::query(std::shared_ptr<core> self, std::string key, effect what,

@@ -163,6 +163,8 @@ bool core::is_unanswered(record& ending, std::uint32_t& seen)
 void core::raise_failed_release(record& ended, bool was_held)
 {
     error_code code;
+    failure_ptr why;
+    bool silent = false;
     auto context = context_of(ended);
     {
         const std::lock_guard guard(mutex_);
@@ -174,15 +176,20 @@ void core::raise_failed_release(record& ended, bool was_held)
             code = errc::not_held;
             context.detail = std::string("the lease had ended: ") + to_string(*ended.end_reason);
         } else if (!ended.answered) {
-            code = errc::outcome_unknown;
+            silent = true;
         } else if (ended.answer.status == release_status::failed) {
-            code = ended.answer.error->code;
-            context.cause = ended.answer.error->cause;
-            context.detail = ended.answer.error->detail;
+            why = ended.answer.error;
         } else if (ended.answer.status == release_status::not_held) {
             code = errc::not_held;
             context.detail = "the backend no longer knew it as ours";
         }
+    }
+    if (silent)
+        why = unanswered();
+    if (why) {
+        code = why->code;
+        context.cause = why->cause;
+        context.detail = why->detail;
     }
     if (code)
         throw release_error(code, std::move(context));

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/rig.hpp"
 
+#include <boost/asio/error.hpp>
+
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -293,6 +295,29 @@ BOOST_AUTO_TEST_CASE(clean_up_goes_on_for_a_longer_ttl_that_was_asked_for_and_no
     on.advance_by_steps(15min, 1min);
     BOOST_TEST(on.locker->stats().settling == 0U);
     BOOST_TEST(on.locker->stats().unproven == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_raising_release_tells_why_it_was_not_answered)
+{
+    const error_code refused = asio::error::connection_refused;
+    for (const bool known : {false, true}) {
+        rig on(behind::scripted, {.operation_timeout = 2s});
+        auto held = on.acquire("k");
+        on.script->next(operation::release, step::hold());
+        auto releasing = on.start(held.release(on_failure::raise));
+        on.ready();
+        if (known)
+            on.script->notify_unreachable(make_failure(errc::unavailable, "nobody listens", refused), "there:1");
+        on.advance(3s);
+        const auto thrown = thrown_by<release_error>([&] { releasing.get(on.io()); });
+        BOOST_TEST_REQUIRE(thrown.has_value());
+        BOOST_TEST((thrown->code() == (known ? errc::unavailable : errc::outcome_unknown)));
+        BOOST_TEST((thrown->cause() == (known ? refused : error_code(asio::error::timed_out))));
+        BOOST_TEST(!thrown->detail().empty());
+        on.script->deliver();
+        on.wind_down();
+        on.check_clean();
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
