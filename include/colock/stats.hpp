@@ -41,7 +41,7 @@ struct locker_stats
     std::uint64_t unproven = 0;
     std::uint64_t reconnects = 0;
 
-    /// Now.
+    /// Now. What has expired is not held any more, although nobody may have noticed.
     std::uint64_t held = 0;
     std::uint64_t waiting = 0;
     std::uint64_t settling = 0;

@@ -12,6 +12,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 
 namespace colock::detail {
@@ -143,7 +144,10 @@ locker_stats core::stats()
     {
         const std::lock_guard guard(mutex_);
         result = stats_;
-        result.held = held_.size();
+        // An expiry is noticed by nobody unless somebody listens.
+        const auto now = lease_clock::now();
+        result.held = static_cast<std::uint64_t>(std::count_if(
+            held_.begin(), held_.end(), [now](const record& held) { return now < held.lease().valid_until(); }));
     }
     result.unproven += backend_->unproven();
     result.reconnects = backend_->reconnects();

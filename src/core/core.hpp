@@ -174,7 +174,7 @@ private:
     struct work;
     struct departure;
     struct query_state;
-    using registry = boost::intrusive::list<record>;
+    using registry = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
     using heap = boost::intrusive::multiset<waitable,
         boost::intrusive::base_hook<
             boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>, boost::intrusive::optimize_size<true>>>>;

@@ -73,6 +73,17 @@ BOOST_AUTO_TEST_CASE(an_expiry_that_an_extension_finds_is_a_loss)
     BOOST_TEST(on.locker->stats().held == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(what_has_expired_is_held_no_more_although_nobody_has_noticed)
+{
+    rig on;
+    const auto expiring = on.acquire("k", {.ttl = 10s});
+    const auto endless = on.acquire("l", {.ttl = 0ms});
+    BOOST_TEST(on.locker->stats().held == 2U);
+    on.clock.skip(20s);
+    BOOST_TEST(on.locker->stats().held == 1U);
+    BOOST_TEST(on.locker->held_locks().size() == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(the_expiry_of_a_renewed_lock_is_noticed_although_nobody_listens)
 {
     rig on(behind::scripted);
