@@ -36,6 +36,7 @@ std::vector<refusal> refusals()
         {"ttl over ten years", "k", {.ttl = ten_years + 1ms}, errc::invalid_ttl},
         {"greatest ttl", "k", {.ttl = milliseconds::max()}, errc::invalid_ttl},
         {"max_holders with an exclusive lock", "k", {.max_holders = 1}, errc::invalid_options},
+        {"mode that is none", "k", {.mode = static_cast<lock_mode>(7)}, errc::invalid_options},
         {"negative delay", "k", {.retry = retry_policy::fixed(-1ms)}, errc::invalid_retry},
         {"empty custom function", "k", {.retry = retry_policy::custom({})}, errc::invalid_retry},
         {"long owner", "k", {.owner = std::string(257, 'o')}, errc::invalid_options},
