@@ -117,7 +117,7 @@ public:
     /// Ends the locker's work: no new acquire, waiters end with `errc::shutting_down`, bodies are cancelled, handles
     /// hear `lost` (shutting_down), all that is held is released. Ends when everything is settled, and the connections
     /// of an adapter that no other locker uses are closed, or after `deadline`. A body that still runs then is not
-    /// released but left to its ttl, and reported. Idempotent.
+    /// released but left to its ttl, and reported. Idempotent; the report tells what an earlier one left behind, too.
     [[nodiscard]] asio::awaitable<shutdown_report> shutdown(
         std::chrono::milliseconds deadline = std::chrono::seconds(5)) const;
 

@@ -77,7 +77,8 @@ struct shutdown_report
 {
     /// Keys of locks whose bodies still ran; they are left to their ttl.
     std::vector<std::string> still_running{};
-    /// Keys whose release or clean-up has not been answered; they are free after their ttl at the latest.
+    /// Keys whose release or clean-up has not been answered, or whose acquire has not, so that it may have to be given
+    /// back yet; they are free after their ttl at the latest.
     std::vector<std::string> unsettled{};
     /// Clean-ups that ended without proof, over the locker's life.
     std::uint64_t unproven = 0;

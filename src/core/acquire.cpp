@@ -31,9 +31,9 @@ constexpr unsigned immediate_grants_in_a_row = 64;
 
 } // namespace
 
-void core::stops_acquiring() noexcept
+void core::stops_acquiring(std::atomic<unsigned>& counter) noexcept
 {
-    if (add_to(acquiring_, ~0U) == 0 && closed_to_new_)
+    if (add_to(counter, ~0U) == 0 && closed_to_new_)
         tell_drained();
 }
 
@@ -51,7 +51,9 @@ asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wante
         leaving.dismiss();
         co_return record::make_lock(std::move(wanted), std::move(self));
     }
-    leaving.count();
+    if (self->closed_to_new_.load())
+        self->throw_shutting_down(*wanted);
+    leaving.takes_time();
     retry_schedule schedule(wanted->own_policy ? *wanted->own_policy : self->options_.retry, now);
     parked place;
     for (std::optional known(now);; known.reset()) {
@@ -470,6 +472,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
                    (can_.immediate ||
                        lease_plan::arrives_in_time({subject.sent(), subject.ttl()}, lease_clock::now(), margins_)))
         {
+            stop_trying(subject);
             grant(subject, outcome.fence, todo);
         } else {
             subject.outcome = std::move(outcome);
@@ -478,6 +481,12 @@ void core::on_created(record& subject, create_outcome&& outcome)
         }
     }
     todo.run(*this);
+}
+
+void core::stop_trying(record& wanted)
+{
+    if (!wanted.queue && wanted.list_hook::is_linked())
+        trying_.erase(trying_.iterator_to(wanted));
 }
 
 asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> self, record_ptr wanted)
@@ -495,9 +504,9 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
             co_await asio::post(asio::deferred);
         co_return granted;
     }
-    leaving.count();
     if (self->closed_to_new_.load())
         self->throw_shutting_down(*wanted);
+    leaving.takes_time();
     if (const auto ahead = self->answer_ahead(*wanted)) {
         if (const auto why = ahead->heard ? ahead->error : self->backend_->trouble())
             throw_failed(*why, self->context_of(*wanted));
@@ -507,6 +516,7 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
         {
             const std::lock_guard guard(self->mutex_);
             static_cast<void>(self->begin_attempt(*wanted, now, true));
+            self->trying_.push_back(*wanted);
         }
         self->send_attempt(wanted, false);
     }

@@ -256,14 +256,15 @@ asio::awaitable<shutdown_report> core::shutdown(std::shared_ptr<core> self, std:
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex_);
-            const bool releasing = self->quick_releases_begun_ != self->quick_releases_ended_;
-            if (self->held_.empty() && self->ending_.empty() && self->acquiring_ == 0 && !releasing)
+            // What ends inside the call that another thread has made is not to be reported as unsettled, and takes no
+            // time.
+            const bool ends_at_once =
+                self->quick_releases_begun_ != self->quick_releases_ended_ || self->granting_at_once_ != 0;
+            if (self->held_.empty() && self->ending_.empty() && self->acquiring_ == 0 && !ends_at_once)
                 break;
-            // A quick release ends inside the call that another thread has made: it is not to be reported as unsettled,
-            // and takes no time.
             if (lease_clock::now() < until)
                 self->schedule(self->drained_, std::min(self->drained_.due, until));
-            else if (!releasing)
+            else if (!ends_at_once)
                 break;
             seen = self->drained_.version;
         }
@@ -334,6 +335,21 @@ void core::begin_shutdown()
     todo.run(*this);
 }
 
+/// Acquires that have been told to end, but not by their backend: what it has granted them, or may yet, is to be given
+/// back.
+void core::report_undecided(std::vector<std::string>& keys) const
+{
+    const auto add = [&](const record& wanted) {
+        const bool is_granted = wanted.outcome_ready && wanted.outcome.status == create_status::granted;
+        const bool keeps_a_place = wanted.left_trace && can_.fifo && !can_.immediate;
+        if (wanted.under_way != operation::none || wanted.tainted() || is_granted || keeps_a_place)
+            keys.push_back(wanted.key());
+    };
+    for (const auto& [key, queue] : queues_)
+        std::for_each(queue->members.begin(), queue->members.end(), add);
+    std::for_each(trying_.begin(), trying_.end(), add);
+}
+
 shutdown_report core::end_shutdown()
 {
     shutdown_report report;
@@ -347,10 +363,12 @@ shutdown_report core::end_shutdown()
         }
         while (!ending_.empty()) {
             record& unanswered = ending_.front();
-            report.unsettled.push_back(unanswered.key());
+            left_behind_.push_back(unanswered.key());
             unanswered.settles = true;
             end(unanswered, false, todo);
         }
+        report.unsettled = left_behind_;
+        report_undecided(report.unsettled);
         report.unproven = stats_.unproven;
     }
     todo.run(*this);

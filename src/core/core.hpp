@@ -220,9 +220,11 @@ private:
     void throw_refused(const record& wanted) const;
     /// What may fail is done while there is nothing to take back: a backend that does not answer at once needs a token.
     void prepare_token(const record& wanted) const;
-    void stops_acquiring() noexcept;
+    void stops_acquiring(std::atomic<unsigned>& counter) noexcept;
     /// The mutex is held. True if it waits at the adapter, which is to be cancelled.
     [[nodiscard]] bool begin_attempt(record& wanted, time_point now, bool counts);
+    /// The mutex is held, and it has not been granted.
+    void stop_trying(record& wanted);
     void send_attempt(const record_ptr& wanted, bool waits);
     void start_wait_at_adapter(record& wanted, std::uint32_t number, time_point until);
     [[nodiscard]] step grant_at_once(const record_ptr& wanted, time_point now);
@@ -348,6 +350,8 @@ private:
         std::shared_ptr<core> self, const record& wanted, time_point until);
     void begin_shutdown();
     [[nodiscard]] shutdown_report end_shutdown();
+    /// The mutex is held.
+    void report_undecided(std::vector<std::string>& keys) const;
     [[nodiscard]] std::vector<record_ptr> held_of(const std::string& key);
     [[nodiscard]] static asio::awaitable<void> ask_if_broken(std::shared_ptr<core> self, record_ptr held);
     struct close_state;
@@ -364,8 +368,10 @@ private:
     const std::shared_ptr<const owner_data> owner_;
 
     light_mutex mutex_;
-    /// Coroutines that acquire and have had to wait.
+    /// Coroutines that acquire and may have to wait.
     std::atomic<unsigned> acquiring_{0};
+    /// Those whose create is being carried out inside the call that another thread has made.
+    std::atomic<unsigned> granting_at_once_{0};
     /// Shutting down, orphaned, or without a context: waiters end, and no acquire begins.
     std::atomic<bool> closed_to_new_{false};
     /// The backend was told that this locker needs it no more.
@@ -376,8 +382,12 @@ private:
     /// How many queues there are per hash, so that an uncontended acquire needs neither the mutex nor a look-up.
     std::array<std::atomic<std::uint32_t>, 1024> queued_{};
     registry held_;
+    /// Single attempts that are under way; they stand in no queue.
+    registry trying_;
     /// Each member is kept alive by a reference of its own.
     registry ending_;
+    /// Keys of what a shutdown has given up.
+    std::vector<std::string> left_behind_;
     /// Of quick releases: while their backend is being asked, their records are in neither list. The threads that ask
     /// keep the core, and end them without the mutex.
     unsigned quick_releases_begun_ = 0;

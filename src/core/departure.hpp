@@ -11,13 +11,14 @@ struct core::departure
 {
     core* self;
     const record_ptr* wanted;
-    bool counted = false;
+    /// Where it is counted, if it is.
+    std::atomic<unsigned>* counted_in = nullptr;
 
     departure(core& owner, const record_ptr& subject) : self(&owner), wanted(&subject)
     {
         // Until it lets go of the thread, only another thread can begin a shutdown.
         if (!is_single_threaded())
-            count();
+            count_in(self->can_.immediate ? self->granting_at_once_ : self->acquiring_);
     }
     departure(const departure&) = delete;
     departure& operator=(const departure&) = delete;
@@ -26,20 +27,31 @@ struct core::departure
         if (!self)
             return;
         self->depart(*wanted);
-        if (counted)
-            self->stops_acquiring();
+        if (counted_in)
+            self->stops_acquiring(*counted_in);
     }
-    /// Before anything is awaited.
-    void count() noexcept
+    /// Before anything is awaited: it may take its time from now on.
+    void takes_time() noexcept
     {
-        if (!std::exchange(counted, true))
-            add_to(self->acquiring_, 1U);
+        if (counted_in == &self->acquiring_)
+            return;
+        auto* const before = counted_in;
+        count_in(self->acquiring_);
+        if (before)
+            self->stops_acquiring(*before);
     }
     void dismiss() noexcept
     {
         core* const owner = std::exchange(self, nullptr);
-        if (counted)
-            owner->stops_acquiring();
+        if (counted_in)
+            owner->stops_acquiring(*counted_in);
+    }
+
+private:
+    void count_in(std::atomic<unsigned>& counter) noexcept
+    {
+        add_to(counter, 1U);
+        counted_in = &counter;
     }
 };
 

@@ -30,6 +30,9 @@ void core::context_forked() noexcept
             leave_to_parent(ending, todo);
         }
         todo.keep = std::move(self_);
+        // Their threads are the parent's.
+        quick_releases_ended_ = quick_releases_begun_;
+        granting_at_once_ = 0;
         drained_.notify(todo.wakes);
         // Each looks anew at what has become of what it waits for.
         while (!parked_.empty())

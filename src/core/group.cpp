@@ -20,7 +20,10 @@ struct core::candidate
     record_ptr wanted;
     departure leaving;
 
-    candidate(core& owner, record_ptr subject) : wanted(std::move(subject)), leaving(owner, wanted) { leaving.count(); }
+    candidate(core& owner, record_ptr subject) : wanted(std::move(subject)), leaving(owner, wanted)
+    {
+        leaving.takes_time();
+    }
 };
 
 /// Takes several locks, all or none: in rounds, each of which tries the keys in their canonical order. A round that

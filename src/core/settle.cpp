@@ -160,6 +160,7 @@ void core::depart(const record_ptr& wanted) noexcept
             const std::lock_guard guard(mutex_);
             leave_queue(subject, todo);
             if (subject.where() == phase::acquiring) {
+                stop_trying(subject);
                 if (subject.attempting.stops_waiting())
                     --stats_.waiting;
                 if (subject.attempting.stops_listening())

@@ -1,0 +1,96 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// One acquire, whatever the verb; its lock is given back at once.
+asio::awaitable<void> ask(colock::locker by, bool only_tries)
+{
+    if (only_tries)
+        static_cast<void>(co_await by.try_acquire("k", {.ttl = 1h}));
+    else
+        static_cast<void>(co_await by.acquire("k", {.ttl = 1h}));
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(shutdowns_in_doubt)
+
+BOOST_AUTO_TEST_CASE(what_may_still_be_granted_is_reported)
+{
+    for (const bool only_tries : {false, true}) {
+        rig on(behind::scripted);
+        on.script->next(operation::create, step::hold());
+        auto asking = on.start(ask(*on.locker, only_tries));
+        on.ready();
+        const auto report = on.run(on.locker->shutdown(0ms));
+        BOOST_TEST(!report.clean());
+        BOOST_TEST_REQUIRE(report.unsettled.size() == 1U);
+        BOOST_TEST(report.unsettled.front() == "k");
+        on.script->deliver();
+        on.ready();
+        COLOCK_THROWS(create_error, errc::shutting_down, asking.get(on.io()));
+        BOOST_TEST(on.stored().empty());
+        // It was given back since.
+        BOOST_TEST(on.run(on.locker->shutdown(0ms)).clean());
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_was_granted_after_the_end_and_is_not_given_back_yet_is_reported)
+{
+    rig on(behind::scripted);
+    on.script->next(operation::create, step::hold());
+    auto asking = on.start(ask(*on.locker, false));
+    on.ready();
+    on.script->next(operation::release, step::hold());
+    on.script->next(operation::abandon, step::hold());
+    auto shutdown = on.start(on.locker->shutdown(3s));
+    on.ready();
+    on.script->deliver();
+    on.advance(4s);
+    BOOST_TEST_REQUIRE(shutdown.done());
+    BOOST_TEST(shutdown.get(on.io()).unsettled.size() == 1U);
+    COLOCK_THROWS(create_error, errc::shutting_down, asking.get(on.io()));
+    on.script->reset();
+    while (on.script->deliver())
+        on.ready();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(who_only_waits_is_not_in_doubt)
+{
+    rig on(behind::scripted);
+    auto can = on.script->capabilities();
+    can.fifo = false;
+    on.script->set_capabilities(can);
+    colock::locker by(on.script);
+    auto rival = on.acquire("k", {.ttl = 0ms});
+    auto asking = on.start(ask(by, false));
+    on.ready();
+    BOOST_TEST(on.run(by.shutdown(0ms)).clean());
+    COLOCK_THROWS(create_error, errc::shutting_down, asking.get(on.io()));
+    rival = {};
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_second_one_tells_what_the_first_has_left_behind)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k", {.ttl = 1h});
+    on.script->next(operation::release, step::hold());
+    for (const auto deadline : {0ms, 60'000ms}) {
+        const auto report = on.run(on.locker->shutdown(deadline));
+        BOOST_TEST_REQUIRE(report.unsettled.size() == 1U);
+        BOOST_TEST(report.unsettled.front() == "k");
+    }
+    on.script->deliver();
+    held = {};
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
