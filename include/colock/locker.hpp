@@ -57,15 +57,17 @@ public:
     /// Not reentrant: who holds the key already waits like any other, for its own release or until its own lock has
     /// expired; so does an exclusive acquire beside one's own shared lock.
     [[nodiscard]] asio::awaitable<lock> acquire(std::string key, acquire_options options = {}) const;
-    /// Makes one attempt and never waits; empty if the lock is busy or others of this locker wait for it: then the
-    /// error that keeps these waiting, if there is one. The retry policy is ignored.
+    /// Makes one attempt and never waits; empty if the lock is busy or others of this locker wait for it, or ask for it
+    /// exclusively: then the error that keeps these waiting, if there is one. The retry policy is ignored.
     [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::string key, acquire_options options = {}) const;
     /// All or none, acquired in one canonical order (sorted, duplicates removed), so that callers cannot deadlock. On a
     /// busy key everything is given back, that key is waited for while nothing is held, and it starts again at the
     /// first, under one retry policy for the whole: a delay after each round, and rounds that begin because a key
     /// became free are not counted. Groups that run into each other over and over keep apart by random pauses, from one
-    /// round trip up to the policy's delay. Every lease is checked again at the end: if one has ended, the round has
-    /// failed as `unavailable`.
+    /// round trip up to the policy's delay. On a backend with one queue for all lockers (`capabilities::fifo`) the
+    /// place in it is given back with the rest: an unbroken stream of another locker's acquires can keep a group out
+    /// for as long as it lasts, which the policy's total time bounds. Every lease is checked again at the end: if one
+    /// has ended, the round has failed as `unavailable`.
     /// \throws validation_error `invalid_options` for an empty list; see acquire_global().
     [[nodiscard]] asio::awaitable<lock_group> acquire_all(
         std::vector<std::string> keys, acquire_options options = {}) const;

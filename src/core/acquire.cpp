@@ -54,6 +54,9 @@ asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wante
     if (self->closed_to_new_.load())
         self->throw_shutting_down(*wanted);
     leaving.takes_time();
+    // One that is not thrown by itself is only recorded; nothing is sent after it.
+    if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
+        throw boost::system::system_error(asio::error::operation_aborted);
     retry_schedule schedule(wanted->own_policy ? *wanted->own_policy : self->options_.retry, now);
     parked place;
     for (std::optional known(now);; known.reset()) {
@@ -72,8 +75,7 @@ asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wante
         case step::park:
         case step::wait:
         case step::turn:
-            // A cancellation that came between two awaits is only recorded; one that is not thrown by itself has to be
-            // looked for.
+            // Nor is anything waited for.
             if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
                 throw boost::system::system_error(asio::error::operation_aborted);
             co_await self->park(*wanted, place, seen);
@@ -187,13 +189,24 @@ last_answer core::answer_to(const record& wanted, time_point now)
     return wanted.queue->holder ? last_answer{.heard = true} : wanted.queue->answer;
 }
 
+/// Readers do not exclude each other: one may ask while those before it are being answered for the first time. Those
+/// who have been told to wait are not overtaken.
+bool core::asks_beside(const record& wanted, const key_queue& queue)
+{
+    const auto is_asking_reader = [](const record& member) {
+        return member.mode() == lock_mode::shared && member.under_way == operation::create && member.attempts_made == 0;
+    };
+    return wanted.mode() == lock_mode::shared && !queue.holder &&
+           std::all_of(queue.members.begin(), queue.members.end(), is_asking_reader);
+}
+
 std::optional<last_answer> core::answer_ahead(const record& wanted)
 {
     if (!may_be_queued(wanted.key_hash()))
         return std::nullopt;
     const std::lock_guard guard(mutex_);
     const key_queue* const queue = find_queue(wanted);
-    if (!queue)
+    if (!queue || asks_beside(wanted, *queue))
         return std::nullopt;
     return queue->holder ? last_answer{.heard = true} : queue->answer;
 }
@@ -507,6 +520,8 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
     if (self->closed_to_new_.load())
         self->throw_shutting_down(*wanted);
     leaving.takes_time();
+    if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
+        throw boost::system::system_error(asio::error::operation_aborted);
     if (const auto ahead = self->answer_ahead(*wanted)) {
         if (const auto why = ahead->heard ? ahead->error : self->backend_->trouble())
             throw_failed(*why, self->context_of(*wanted));
@@ -539,6 +554,8 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
         }
         if (self->closed_to_new_.load())
             self->throw_shutting_down(*wanted);
+        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
+            throw boost::system::system_error(asio::error::operation_aborted);
         if (wanted->where() == phase::acquiring)
             co_await self->park(*wanted, place, seen);
     }

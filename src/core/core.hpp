@@ -205,6 +205,8 @@ private:
     [[noreturn]] void give_up(const record& wanted, const retry_schedule& schedule, const last_answer& last) const;
     /// The mutex is held.
     [[nodiscard]] static last_answer answer_to(const record& wanted, time_point now);
+    /// The mutex is held.
+    [[nodiscard]] static bool asks_beside(const record& wanted, const key_queue& queue);
     /// To those who are queued before it; nothing if there are none. Not under the mutex.
     [[nodiscard]] std::optional<last_answer> answer_ahead(const record& wanted);
     [[noreturn]] void throw_shutting_down(const record& wanted) const;

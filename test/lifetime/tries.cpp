@@ -1,0 +1,85 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/this_coro.hpp>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const acquire_options reading{.ttl = 0ms, .mode = lock_mode::shared};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(tries)
+
+BOOST_AUTO_TEST_CASE(a_reader_tries_beside_one_that_is_being_answered)
+{
+    rig on(behind::scripted);
+    on.script->next(operation::create, step::hold());
+    auto first = on.start(on.locker->acquire("k", reading));
+    on.ready();
+    auto second = on.run(on.locker->try_acquire("k", reading));
+    BOOST_TEST(second.has_value());
+    on.script->deliver();
+    auto held = first.get(on.io());
+    BOOST_TEST(held.held());
+    held = {};
+    second.reset();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_does_not_try_past_who_waits_or_writes)
+{
+    rig on(behind::scripted);
+    colock::locker rival(on.memory);
+    auto held = on.run(rival.acquire("k", {.ttl = 0ms}));
+    auto waiting = on.start(on.locker->acquire("k", reading));
+    on.ready();
+    BOOST_TEST(!on.run(on.locker->try_acquire("k", reading)).has_value());
+    BOOST_TEST(on.script->count(operation::create) == 1U);
+    on.script->next(operation::create, step::hold());
+    auto writing = on.start(on.locker->acquire("w"));
+    on.ready();
+    BOOST_TEST(!on.run(on.locker->try_acquire("w", reading)).has_value());
+    on.script->deliver();
+    on.ready();
+    held = {};
+    on.ready();
+    static_cast<void>(waiting.get(on.io()));
+    static_cast<void>(writing.get(on.io()));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_cancellation_that_was_only_recorded_is_noticed_before_anything_is_sent)
+{
+    for (const bool only_tries : {false, true}) {
+        rig on(behind::scripted);
+        asio::cancellation_signal cancel;
+        error_code result;
+        const auto caller = [&]() -> asio::awaitable<void> {
+            co_await asio::this_coro::throw_if_cancelled(false);
+            cancel.emit(asio::cancellation_type::terminal);
+            try {
+                if (only_tries)
+                    static_cast<void>(co_await on.locker->try_acquire("k"));
+                else
+                    static_cast<void>(co_await on.locker->acquire("k"));
+            } catch (const boost::system::system_error& stopped) {
+                result = stopped.code();
+            }
+        };
+        asio::co_spawn(on.io(), caller(), asio::bind_cancellation_slot(cancel.slot(), [](std::exception_ptr) {}));
+        on.ready();
+        BOOST_TEST((result == asio::error::operation_aborted));
+        BOOST_TEST(on.script->count(operation::create) == 0U);
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
