@@ -1,0 +1,177 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/record.hpp"
+#include "core/retry_schedule.hpp"
+#include "support/print.hpp"
+#include "support/virtual_clock.hpp"
+
+#include <colock/clock.hpp>
+#include <colock/error.hpp>
+#include <colock/retry.hpp>
+#include <colock/status.hpp>
+#include <colock/token.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <set>
+#include <string>
+#include <type_traits>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+using colock::detail::local_deadline;
+using colock::detail::retry_schedule;
+
+BOOST_AUTO_TEST_SUITE(errors)
+
+BOOST_AUTO_TEST_CASE(every_message_has_a_cause_and_a_remedy)
+{
+    std::set<std::string> messages;
+    int value = 1;
+    for (; value <= static_cast<int>(errc::forked); ++value) {
+        const error_code code = static_cast<errc>(value);
+        BOOST_TEST(code.category().name() == std::string("colock"));
+        const auto message = code.message();
+        const auto border = message.find("; ");
+        BOOST_TEST_CONTEXT(message)
+        {
+            BOOST_TEST_REQUIRE(border != std::string::npos);
+            BOOST_TEST(border > 10U);
+            BOOST_TEST(message.size() - border > 10U);
+            BOOST_TEST(messages.insert(message).second);
+            BOOST_TEST(message.find("unknown error") == std::string::npos);
+        }
+    }
+    BOOST_TEST(messages.size() == 14U);
+    // There is none behind the last: the walk above has seen all.
+    BOOST_TEST(colock_category().message(value).find("unknown error") == 0U);
+    BOOST_TEST(colock_category().message(0).find("unknown error") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(codes_compare_with_the_enumeration)
+{
+    const error_code code = errc::lost;
+    BOOST_TEST((code == errc::lost));
+    BOOST_TEST((code != errc::not_held));
+    BOOST_TEST(code.failed());
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_carries_its_context)
+{
+    const auto cause = make_error_code(boost::system::errc::connection_reset);
+    const create_error failed(errc::unavailable, {.key = "cart:7",
+                                                     .backend = "memory",
+                                                     .attempts = 3,
+                                                     .elapsed = 1500ms,
+                                                     .cause = cause,
+                                                     .detail = "the link is down"});
+    BOOST_TEST((failed.code() == errc::unavailable));
+    BOOST_TEST(failed.key() == "cart:7");
+    BOOST_TEST(failed.backend() == "memory");
+    BOOST_TEST(failed.attempts() == 3U);
+    BOOST_TEST((failed.elapsed() == 1500ms));
+    BOOST_TEST((failed.cause() == cause));
+    BOOST_TEST(failed.detail() == "the link is down");
+    const std::string what = failed.what();
+    for (const auto& part : {std::string("cart:7"), std::string("memory"), std::string("3 attempts"),
+             std::string("1500 ms"), cause.message(), std::string("the link is down"), failed.code().message()})
+    {
+        BOOST_TEST(what.find(part) != std::string::npos, what << " lacks " << part);
+    }
+    const validation_error bare(errc::invalid_key, {});
+    BOOST_TEST(bare.key().empty());
+    BOOST_TEST(!bare.cause());
+    BOOST_TEST(bare.attempts() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_detail_that_says_all_is_followed_by_nothing_general)
+{
+    struct row
+    {
+        errc code;
+        const char* detail;
+        bool general;
+    };
+    const row rows[] = {
+        {errc::invalid_key, "the key is empty", false},
+        {errc::invalid_ttl, "the ttl is -1 ms; give a positive one", false},
+        {errc::invalid_retry, "the delay is -1 ms", false},
+        {errc::invalid_options, "the adapter is null; make one", false},
+        {errc::unsupported, "memory cannot list its locks", true},
+        {errc::unsupported, "memory has no semaphores; leave max_holders 0", false},
+        {errc::misconfigured_backend, "the server is too old; update it", false},
+        {errc::misconfigured_backend, "the server answered: NO", true},
+        {errc::unavailable, "the grant arrived late; use a longer ttl", false},
+        {errc::unavailable, "the server answered: LOADING", true},
+        {errc::retry_exhausted, "held by me", true},
+        {errc::not_held, "its lease had ended: expired", true},
+        {errc::lost, "its lease had ended: broken", true},
+        {errc::outcome_unknown, "no answer in time", true},
+        {errc::access_denied, "the server answered: NOPERM", true},
+        {errc::shutting_down, "", true},
+        {errc::invalid_options, "", true},
+    };
+    for (const auto& row : rows) {
+        const error failed(row.code, {.key = "k", .backend = "memory", .detail = row.detail});
+        const std::string what = failed.what();
+        BOOST_TEST_CONTEXT(what)
+        {
+            const auto at = what.find(failed.code().message());
+            BOOST_TEST((at != what.npos) == row.general);
+            BOOST_TEST(what.starts_with(std::string("colock memory \"k\": ") + row.detail));
+            BOOST_TEST(what.ends_with("[colock:" + std::to_string(failed.code().value()) + "]"));
+            BOOST_TEST(what.find(": :") == what.npos);
+        }
+    }
+    BOOST_TEST(
+        std::string(error(errc::invalid_key, {.key = "k", .detail = "no"}).what()) == "colock \"k\": no [colock:6]");
+}
+
+BOOST_AUTO_TEST_CASE(a_message_is_one_line_whatever_the_key)
+{
+    const auto shown = [](std::string key) {
+        const std::string what = error(errc::invalid_key, {.key = std::move(key), .detail = "d"}).what();
+        return what.substr(7, what.size() - 7 - std::string(": d [colock:6]").size());
+    };
+    using namespace std::string_literals;
+    BOOST_TEST(shown("cart:7") == R"("cart:7")");
+    BOOST_TEST(shown("a\0b"s) == R"("a\x00b")");
+    BOOST_TEST(shown("a\nb\x1b[31m\x7f") == R"("a\x0ab\x1b[31m\x7f")");
+    BOOST_TEST(shown(R"(a"b\c)") == R"("a\"b\\c")");
+    BOOST_TEST(shown("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x94\x92") ==
+               "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x94\x92\"");
+    // No UTF-8, a character that is cut off, a control character of two bytes.
+    BOOST_TEST(shown("\xff\x80\xc3") == R"("\xff\x80\xc3")");
+    BOOST_TEST(shown("\xe2\x82") == R"("\xe2\x82")");
+    BOOST_TEST(shown("\xc2\x9b") == R"("\xc2\x9b")");
+    BOOST_TEST(shown(std::string(80, 'k')) == '"' + std::string(80, 'k') + '"');
+    BOOST_TEST(shown(std::string(513, 'k')) == '"' + std::string(80, 'k') + "...\" (513 bytes)");
+    BOOST_TEST(shown(std::string(79, 'k') + "\xe2\x82\xac") == '"' + std::string(79, 'k') + "...\" (82 bytes)");
+    // Nor whatever a server says; the detail itself is kept as it is.
+    const error failed(errc::unavailable, {.detail = "two\nlines \"quoted\""});
+    BOOST_TEST(std::string(failed.what()).find("two\\x0alines \"quoted\"") != std::string::npos);
+    BOOST_TEST(failed.detail() == "two\nlines \"quoted\"");
+}
+
+template <class... Exceptions>
+void check_family()
+{
+    static_assert((std::is_base_of_v<error, Exceptions> && ...));
+    static_assert((std::is_base_of_v<boost::system::system_error, Exceptions> && ...));
+    static_assert((std::is_nothrow_copy_constructible_v<Exceptions> && ...));
+    static_assert((std::is_nothrow_copy_assignable_v<Exceptions> && ...));
+}
+
+BOOST_AUTO_TEST_CASE(copies_do_not_throw_and_are_equal)
+{
+    check_family<create_error, retry_error, release_error, extend_error, lost_error, validation_error>();
+    const release_error original(errc::not_held, {.key = std::string(500, 'k'), .detail = std::string(500, 'd')});
+    const release_error copy(original);
+    BOOST_TEST(copy.key() == original.key());
+    BOOST_TEST(std::string(copy.what()) == original.what());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
