@@ -1,0 +1,408 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+using std::chrono::milliseconds;
+constexpr milliseconds ten_years = std::chrono::hours(24 * 3650);
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(handles)
+
+BOOST_AUTO_TEST_CASE(an_empty_lock_is_defined)
+{
+    rig on;
+    lock held = on.acquire("k");
+    lock taken = std::move(held);
+    lock none;
+    for (lock* empty : {&held, &none}) {
+        BOOST_TEST(!*empty);
+        BOOST_TEST(empty->key().empty());
+        BOOST_TEST(empty->token().empty());
+        BOOST_TEST(empty->fence() == 0U);
+        BOOST_TEST(empty->ttl() == 0ms);
+        BOOST_TEST(!empty->held());
+        BOOST_CHECK_NO_THROW(on.run(empty->release()));
+        COLOCK_THROWS(validation_error, errc::invalid_options, on.run(empty->release(on_failure::raise)));
+        COLOCK_THROWS(validation_error, errc::invalid_options, on.run(empty->extend(1s)));
+        COLOCK_THROWS(validation_error, errc::invalid_options, on.run(empty->is_locked()));
+        COLOCK_THROWS(validation_error, errc::invalid_options, on.run(empty->lost()));
+        COLOCK_THROWS(validation_error, errc::invalid_options, empty->async_extend(1s, [](error_code) {}));
+        COLOCK_THROWS(validation_error, errc::invalid_options, empty->async_is_locked([](error_code, bool) {}));
+        COLOCK_THROWS(validation_error, errc::invalid_options, empty->async_lost([](error_code, lost_reason) {}));
+        COLOCK_THROWS(validation_error, errc::invalid_options, empty->async_release([](error_code) {}));
+    }
+    BOOST_TEST(taken.held());
+    lock& same = taken;
+    taken = std::move(same);
+    BOOST_TEST(taken.held());
+    lock other = on.acquire("other");
+    taken = std::move(other);
+    on.ready();
+    BOOST_TEST(taken.key() == "other");
+    const auto stored = on.stored();
+    BOOST_TEST_REQUIRE(stored.size() == 1U);
+    BOOST_TEST(stored.front().key == "other");
+}
+
+BOOST_AUTO_TEST_CASE(a_second_release_does_and_raises_nothing)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        auto held = on.acquire("k");
+        on.run(held.release(on_failure::raise));
+        BOOST_TEST(!held.held());
+        auto next = on.acquire("k");
+        BOOST_CHECK_NO_THROW(on.run(held.release(on_failure::raise)));
+        BOOST_CHECK_NO_THROW(on.run(held.release()));
+        BOOST_TEST(on.run(next.is_locked()));
+        BOOST_TEST(!on.run(held.is_locked()));
+        COLOCK_THROWS(extend_error, errc::not_held, on.run(held.extend(1s)));
+        on.run(next.release());
+        BOOST_TEST(on.locker->stats().releases == 2U);
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(held_is_false_from_the_call_of_release_on)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k");
+    on.script->next(operation::release, step::hold());
+    auto releasing = on.start(held.release());
+    BOOST_TEST(held.held());
+    on.ready();
+    BOOST_TEST(!held.held());
+    BOOST_TEST(!releasing.done());
+    on.script->deliver();
+    releasing.get(on.io());
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(accessors_tell_what_was_granted)
+{
+    rig on;
+    const auto before = lease_clock::now();
+    auto held = on.acquire("k", {.ttl = 10s, .mode = lock_mode::shared, .owner = "me", .comment = "why"});
+    const auto after = lease_clock::now();
+    BOOST_TEST(held.key() == "k");
+    BOOST_TEST(!held.token().empty());
+    BOOST_TEST(held.fence() > 0U);
+    BOOST_TEST(held.mode() == lock_mode::shared);
+    BOOST_TEST(held.ttl() == 10s);
+    BOOST_TEST((held.expires_at() >= before + 10s - 102ms));
+    BOOST_TEST((held.expires_at() <= after + 10s - 102ms));
+    const auto status = on.stored().at(0);
+    BOOST_TEST(status.owner == "me");
+    BOOST_TEST(status.comment == "why");
+    BOOST_TEST(!status.host.empty());
+    BOOST_TEST(status.fence == held.fence());
+    const auto mine = on.locker->held_locks();
+    BOOST_TEST_REQUIRE(mine.size() == 1U);
+    BOOST_TEST(mine[0].key == "k");
+    BOOST_TEST(mine[0].fence == held.fence());
+    BOOST_TEST_REQUIRE(mine[0].valid_for.has_value());
+    BOOST_TEST((*mine[0].valid_for > 8s));
+}
+
+BOOST_AUTO_TEST_CASE(fences_grow_with_every_grant)
+{
+    rig on;
+    std::uint64_t last = 0;
+    for (int n = 0; n < 5; ++n) {
+        auto held = on.acquire("k", {.ttl = 1s});
+        BOOST_TEST(held.fence() > last);
+        last = held.fence();
+        switch (n % 3) {
+        case 0:
+            on.run(held.release());
+            break;
+        case 1:
+            on.advance(2s);
+            on.run(on.locker->purge());
+            break;
+        default:
+            on.run(on.locker->break_lock("k"));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(held_compares_clocks_without_a_timer)
+{
+    rig on;
+    auto held = on.acquire("k", {.ttl = 10s});
+    // Nobody listens: no timer keeps the context running.
+    BOOST_TEST(on.idle());
+    on.clock.skip(9s);
+    BOOST_TEST(held.held());
+    on.clock.skip(899ms);
+    BOOST_TEST(!held.held());
+    BOOST_TEST(on.locker->held_locks().empty());
+    // The backend would have kept it a moment longer: the local deadline is on the safe side.
+    BOOST_TEST(on.stored().size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(extend_sets_the_remaining_time)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        auto held = on.acquire("k", {.ttl = 10s});
+        on.clock.skip(5s);
+        on.run(held.extend(20s));
+        BOOST_TEST(held.ttl() == 20s);
+        on.clock.skip(19s);
+        BOOST_TEST(held.held());
+        on.run(held.extend(1s));
+        BOOST_TEST(held.ttl() == 1s);
+        on.clock.skip(990ms);
+        BOOST_TEST(!held.held());
+        on.clock.skip(20ms);
+        BOOST_TEST(on.stored().empty());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_extend_that_shortens_lowers_the_deadline_before_it_is_sent)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k", {.ttl = 100s});
+    on.script->next(operation::extend, step::hold());
+    auto extending = on.start(held.extend(1s));
+    on.ready();
+    BOOST_TEST((held.expires_at() <= lease_clock::now() + 1s));
+    on.script->deliver();
+    extending.get(on.io());
+}
+
+BOOST_AUTO_TEST_CASE(extend_after_expiry_fails_without_a_word_to_the_backend)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k", {.ttl = 1s});
+    on.clock.skip(2s);
+    COLOCK_THROWS(extend_error, errc::not_held, on.run(held.extend(10s)));
+    BOOST_TEST(on.script->count(operation::extend) == 0U);
+    BOOST_TEST((on.run(held.lost()) == lost_reason::expired));
+    COLOCK_THROWS(extend_error, errc::not_held, on.run(held.extend(10s)));
+    COLOCK_THROWS(release_error, errc::not_held, on.run(held.release(on_failure::raise)));
+    BOOST_CHECK_NO_THROW(on.run(held.release(on_failure::raise)));
+    BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(extend_refuses_bad_ttls)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k");
+    auto endless = on.acquire("endless", {.ttl = 0ms});
+    for (const milliseconds ttl : {0ms, -1ms, 99ms, ten_years + 1ms, milliseconds::max()})
+        COLOCK_THROWS(validation_error, errc::invalid_ttl, on.run(held.extend(ttl)));
+    for (const milliseconds ttl : {0ms, 10000ms})
+        COLOCK_THROWS(validation_error, errc::invalid_ttl, on.run(endless.extend(ttl)));
+    BOOST_TEST(on.script->count(operation::extend) == 0U);
+    BOOST_TEST(held.held());
+    BOOST_TEST(endless.held());
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_without_ttl_is_never_stale)
+{
+    rig on;
+    auto held = on.acquire("k", {.ttl = 0ms, .renewal = renewal::automatic});
+    BOOST_TEST((held.expires_at() == lease_clock::time_point::max()));
+    BOOST_TEST(on.idle());
+    on.clock.skip(std::chrono::hours(24 * 3650));
+    BOOST_TEST(held.held());
+    BOOST_TEST(on.run(on.locker->purge()).empty());
+    BOOST_TEST(on.run(held.is_locked()));
+    BOOST_TEST(!on.locker->held_locks().at(0).valid_for.has_value());
+    on.run(held.release(on_failure::raise));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_released_lock_that_was_taken_raises_once)
+{
+    rig on;
+    auto held = on.acquire("k", {.ttl = 1s});
+    on.clock.skip(2s);
+    auto next = on.acquire("k");
+    COLOCK_THROWS(release_error, errc::not_held, on.run(held.release(on_failure::raise)));
+    BOOST_CHECK_NO_THROW(on.run(held.release(on_failure::raise)));
+    BOOST_TEST(on.run(next.is_locked()));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(verbs)
+
+BOOST_AUTO_TEST_CASE(a_bodys_exception_comes_out_unchanged_and_the_lock_is_free)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        struct odd
+        {
+            int value;
+        };
+        const auto thrown = thrown_by<odd>([&] {
+            on.run(on.locker->with_lock("k", [](lock& held) -> asio::awaitable<void> {
+                BOOST_TEST(held.held());
+                throw odd{42};
+                co_return;
+            }));
+        });
+        BOOST_TEST_REQUIRE(thrown.has_value());
+        BOOST_TEST(thrown->value == 42);
+        COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted, on.run(on.locker->with_lock("k", [] {
+            throw boost::system::system_error(asio::error::operation_aborted);
+        })));
+        on.check_clean();
+
+        std::exception_ptr failure;
+        on.locker->async_with_lock("k", [](lock&) { throw odd{7}; }, [&](std::exception_ptr out) { failure = out; });
+        on.ready();
+        BOOST_TEST_REQUIRE((failure != nullptr));
+        BOOST_TEST(thrown_by<odd>([&] { std::rethrow_exception(failure); })->value == 7);
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(bodies_return_what_they_like)
+{
+    rig on;
+    BOOST_TEST(on.run(on.locker->with_lock("k", [] { return 1; })) == 1);
+    BOOST_TEST(on.run(on.locker->with_lock("k", [](lock& held) { return held.key(); })) == "k");
+    BOOST_TEST(on.run(on.locker->with_lock("k", []() -> asio::awaitable<int> { co_return 2; })) == 2);
+    auto moved = on.run(on.locker->with_lock(
+        "k", {.ttl = 1s}, [](lock&) -> asio::awaitable<std::unique_ptr<int>> { co_return std::make_unique<int>(3); }));
+    BOOST_TEST(*moved == 3);
+    int seen = 0;
+    on.locker->async_with_lock("k", [] { return 5; }, [&](std::exception_ptr, int value) { seen = value; });
+    BOOST_TEST(seen == 0);
+    on.ready();
+    BOOST_TEST(seen == 5);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_nothing)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        auto held = on.acquire("k");
+        const auto policy =
+            retry_policy::custom([](const retry_attempt&) -> retry_decision { throw std::domain_error("no"); });
+        const auto thrown = thrown_by<std::domain_error>(
+            [&] { static_cast<void>(on.run(on.locker->acquire("k", {.retry = policy}))); });
+        BOOST_TEST_REQUIRE(thrown.has_value());
+        BOOST_TEST(std::string(thrown->what()) == "no");
+        error_code code;
+        on.locker->async_acquire("k", {.retry = policy}, [&](error_code failed, lock) { code = failed; });
+        on.ready();
+        BOOST_TEST((code == errc::invalid_retry));
+        on.run(held.release());
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_delay_that_overflows_is_a_very_long_one)
+{
+    rig on(behind::scripted);
+    for (const auto& policy : {retry_policy::fixed(lease_clock::duration::max()),
+             retry_policy::exponential(1000h, 1e300, lease_clock::duration::max()),
+             retry_policy::custom([](const retry_attempt&) { return std::chrono::hours::max(); })})
+    {
+        on.script->next(operation::create, step::fail(errc::unavailable));
+        on.script->always(operation::wait, step::hold());
+        asio::cancellation_signal cancel;
+        error_code code;
+        on.locker->async_acquire("k", {.retry = policy},
+            asio::bind_cancellation_slot(cancel.slot(), [&](error_code failed, lock) { code = failed; }));
+        on.ready();
+        on.script->reset();
+        on.advance(1h);
+        BOOST_TEST(!code);
+        cancel.emit(asio::cancellation_type::terminal);
+        on.ready();
+        BOOST_TEST((code == asio::error::operation_aborted));
+    }
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_policy_that_ends_while_busy_throws_retry_exhausted)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        auto held = on.acquire("k", {.ttl = 0ms});
+        const auto never = thrown_by<retry_error>(
+            [&] { static_cast<void>(on.run(on.locker->acquire("k", {.retry = retry_policy::never()}))); });
+        BOOST_TEST_REQUIRE(never.has_value());
+        BOOST_TEST((never->code() == errc::retry_exhausted));
+        BOOST_TEST(never->attempts() == 1U);
+        BOOST_TEST(never->key() == "k");
+
+        auto thrice = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1min).jitter(0).times(2)}));
+        on.advance_by_steps(119s, 1s);
+        BOOST_TEST(!thrice.done());
+        on.advance_by_steps(3s, 1s);
+        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(thrice.get(on.io())); });
+        BOOST_TEST_REQUIRE(thrown.has_value());
+        BOOST_TEST(thrown->attempts() == 3U);
+        BOOST_TEST((thrown->elapsed() >= 2min));
+
+        auto timed = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(1min)}));
+        on.advance_by_steps(59s, 1s);
+        BOOST_TEST(!timed.done());
+        on.advance_by_steps(2s, 1s);
+        COLOCK_THROWS(retry_error, errc::retry_exhausted, timed.get(on.io()));
+        on.run(held.release());
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_lockers_policy_is_the_default_and_each_call_may_override_it)
+{
+    rig on(behind::memory, {.retry = retry_policy::never()});
+    auto held = on.acquire("k");
+    COLOCK_THROWS(retry_error, errc::retry_exhausted, on.run(on.locker->acquire("k")));
+    auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::forever()}));
+    on.ready();
+    BOOST_TEST(!waiting.done());
+    on.run(held.release());
+    BOOST_TEST(waiting.get(on.io()).held());
+}
+
+BOOST_AUTO_TEST_CASE(list_purge_and_break)
+{
+    rig on;
+    auto a = on.acquire("list:a", {.ttl = 1s, .owner = "one"});
+    auto b = on.acquire("list:b", {.ttl = 1h, .owner = "two"});
+    auto c = on.acquire("c", {.ttl = 0ms});
+    BOOST_TEST(on.run(on.locker->list()).size() == 3U);
+    BOOST_TEST(on.run(on.locker->list({.key_prefix = "list:"})).size() == 2U);
+    BOOST_TEST(on.run(on.locker->list({.owner = "two"})).at(0).key == "list:b");
+    BOOST_TEST(on.run(on.locker->is_locked("list:a")));
+    on.clock.skip(2s);
+    BOOST_TEST(!on.run(on.locker->is_locked("list:a")));
+    const auto purged = on.run(on.locker->purge());
+    BOOST_TEST_REQUIRE(purged.size() == 1U);
+    BOOST_TEST(purged[0].key == "list:a");
+    auto lost = on.start(b.lost());
+    on.ready();
+    BOOST_TEST(!lost.done());
+    const auto broken = on.run(on.locker->break_lock("list:b"));
+    BOOST_TEST_REQUIRE(broken.size() == 1U);
+    BOOST_TEST(broken[0].owner == "two");
+    BOOST_TEST((lost.get(on.io()) == lost_reason::broken));
+    BOOST_TEST(!b.held());
+    BOOST_TEST(on.locker->stats().lost(lost_reason::broken) == 1U);
+    BOOST_TEST(on.run(on.locker->break_lock("list:b")).empty());
+    BOOST_TEST(c.held());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
