@@ -1,0 +1,284 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "memory/store.hpp"
+#include "support/driver.hpp"
+#include "support/print.hpp"
+#include "support/virtual_clock.hpp"
+
+#include <colock/memory/adapter.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct sweep_fixture : memory_fixture
+{
+    sweep_fixture() : memory_fixture({.sweep_interval = 5min, .sweep_batch = 10}) {}
+    /// Any operation on a key of its own.
+    void touch() { on.abandon(driver::exclusive("other")); }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(memory_adapter_options)
+
+BOOST_AUTO_TEST_CASE(out_of_range_values_are_refused)
+{
+    asio::io_context io;
+    const auto detail_of = [&](memory::options settings) -> std::string {
+        try {
+            static_cast<void>(memory::make_adapter(io.get_executor(), settings));
+        } catch (const validation_error& refused) {
+            BOOST_TEST((refused.code() == errc::invalid_options));
+            BOOST_TEST(refused.backend() == "memory");
+            return refused.detail();
+        }
+        return "accepted";
+    };
+    BOOST_TEST(detail_of({.sweep_interval = 0ms}) == "sweep_interval is 0 ms: set more than 0");
+    BOOST_TEST(detail_of({.sweep_interval = -5ms}) == "sweep_interval is -5 ms: set more than 0");
+    BOOST_TEST(detail_of({.sweep_batch = 0}) == "sweep_batch is 0: set at least 1");
+    BOOST_TEST(detail_of({.sweep_interval = 1ms, .sweep_batch = 1}) == "accepted");
+    BOOST_TEST(detail_of({.sweep_interval = std::chrono::milliseconds::max()}) == "accepted");
+}
+
+BOOST_AUTO_TEST_CASE(every_operation_ends_in_the_call_that_starts_it)
+{
+    asio::io_context io;
+    const auto backend = memory::make_adapter(io.get_executor());
+    BOOST_TEST(backend->capabilities().immediate);
+    const claim_ptr first = driver::exclusive("k");
+    const claim_ptr second = driver::exclusive("k");
+    int ended = 0;
+    backend->start_create(first, [&](create_outcome) { ++ended; });
+    backend->start_extend(first, 1s, [&](extend_outcome) { ++ended; });
+    backend->start_is_valid(first, [&](valid_outcome) { ++ended; });
+    backend->start_hand_over(first, second, [&](hand_over_outcome) { ++ended; });
+    backend->start_release(second, [&](release_outcome) { ++ended; });
+    backend->start_abandon(second, [&](release_outcome) { ++ended; });
+    backend->start_inspect("k", [&](list_outcome) { ++ended; });
+    backend->start_break("k", [&](list_outcome) { ++ended; });
+    backend->start_list({}, [&](list_outcome) { ++ended; });
+    backend->start_purge(0, [&](list_outcome) { ++ended; });
+    backend->start_close(1s, [&](closed) { ++ended; });
+    BOOST_TEST(ended == 11);
+    BOOST_TEST(io.poll() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(it_works_on_when_its_context_is_gone)
+{
+    auto io = std::make_unique<asio::io_context>();
+    const auto backend = memory::make_adapter(io->get_executor());
+    io.reset();
+    const claim_ptr claim = driver::exclusive("k");
+    std::optional<create_status> created;
+    std::optional<release_status> released;
+    backend->start_create(claim, [&](create_outcome outcome) { created = outcome.status; });
+    backend->start_release(claim, [&](release_outcome outcome) { released = outcome.status; });
+    BOOST_TEST((created == create_status::granted));
+    BOOST_TEST((released == release_status::released));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_FIXTURE_TEST_SUITE(memory_adapter_sweep, sweep_fixture)
+
+BOOST_AUTO_TEST_CASE(no_sweep_before_its_time)
+{
+    const auto stale = make_stale(3);
+    touch();
+    BOOST_TEST(forgotten(stale) == 0);
+    skip(5min - 3 * ttl);
+    touch();
+    BOOST_TEST(forgotten(stale) == 0);
+    skip(ttl);
+    touch();
+    BOOST_TEST(forgotten(stale) == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_is_due_again_after_the_interval)
+{
+    skip(5min);
+    touch();
+    auto stale = make_stale(3);
+    touch();
+    BOOST_TEST(forgotten(stale) == 0);
+    skip(5min);
+    touch();
+    BOOST_TEST(forgotten(stale) == 3);
+}
+
+BOOST_AUTO_TEST_CASE(one_operation_removes_a_batch_and_the_next_ones_go_on)
+{
+    const auto stale = make_stale(25);
+    skip(5min);
+    touch();
+    BOOST_TEST(forgotten(stale) == 10);
+    touch();
+    BOOST_TEST(forgotten(stale) == 20);
+    touch();
+    BOOST_TEST(forgotten(stale) == 25);
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_spares_live_locks_and_those_without_ttl)
+{
+    const auto live = driver::exclusive("live", 1h), eternal = driver::exclusive("eternal", 0ms);
+    on.grant(live);
+    on.grant(eternal);
+    const auto stale = make_stale(3);
+    skip(5min);
+    touch();
+    BOOST_TEST(forgotten(stale) == 3);
+    on.check_held(live);
+    on.check_held(eternal);
+    BOOST_TEST(live->losses.empty());
+    on.give_back(live);
+    on.give_back(eternal);
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_reaches_every_key_of_many)
+{
+    // More than one operation examines, so that the cursor has to survive growth in between.
+    std::vector<claim_ptr> live;
+    const auto add_live = [&](int count) {
+        for (int i = 0; i < count; ++i) {
+            live.push_back(driver::exclusive("live:" + std::to_string(live.size()), 24h));
+            on.backend().start_create(live.back(), [](create_outcome) {});
+        }
+    };
+    add_live(5000);
+    const auto stale = make_stale(25);
+    skip(5min);
+    for (int i = 0; i < 30; ++i) {
+        touch();
+        add_live(500);
+    }
+    BOOST_TEST(forgotten(stale) == 25);
+    BOOST_TEST(on.list().size() == live.size());
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_hands_over_to_who_queues)
+{
+    const auto holder = driver::exclusive("k", ttl), next = driver::exclusive("k");
+    on.grant(holder);
+    on.refuse(next);
+    const auto next_woken = start_wait(next);
+    skip(5min);
+    touch();
+    BOOST_TEST(*next_woken);
+    on.check_held(next);
+    on.give_back(next);
+}
+
+BOOST_AUTO_TEST_CASE(the_key_that_is_touched_is_always_swept)
+{
+    auto stale = driver::exclusive("k", ttl);
+    const auto next = driver::exclusive("k");
+    const auto watch = driver::watch(stale);
+    on.grant(stale);
+    skip(2 * ttl);
+    on.grant(next);
+    // The holder's own deadline tells it; an expiry is no news.
+    BOOST_TEST(stale->losses.empty());
+    stale.reset();
+    BOOST_TEST(watch.expired());
+    on.give_back(next);
+}
+
+BOOST_AUTO_TEST_CASE(purge_returns_what_it_removed_up_to_its_limit)
+{
+    const auto live = driver::exclusive("live");
+    on.grant(live);
+    const auto stale = make_stale(5);
+    const auto first = on.purge(2);
+    BOOST_TEST(first.size() == 2U);
+    for (const auto& status : first) {
+        BOOST_TEST(status.key.starts_with("stale:"));
+        BOOST_REQUIRE(status.remaining);
+        BOOST_TEST(status.remaining->count() == 0);
+    }
+    BOOST_TEST(forgotten(stale) == 2);
+    BOOST_TEST(on.purge().size() == 3U);
+    BOOST_TEST(forgotten(stale) == 5);
+    BOOST_TEST(on.purge().empty());
+    on.check_held(live);
+    on.give_back(live);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_FIXTURE_TEST_SUITE(memory_store, virtual_clock)
+
+BOOST_AUTO_TEST_CASE(nothing_is_kept_of_a_key_that_nobody_holds)
+{
+    const auto locks = std::make_shared<memory::store>(memory::options{});
+    const auto create = [&](const claim_ptr& claim) {
+        claim->set_sent(lease_clock::now());
+        return locks->create(claim).status;
+    };
+    const auto give_back = [&](claim& claim) {
+        claim.set_sent(lease_clock::now());
+        return locks->give_back(claim);
+    };
+    const auto holder = driver::exclusive("k", ttl), next = driver::exclusive("k");
+    auto last = driver::exclusive("k");
+
+    BOOST_TEST(create(holder) == create_status::granted);
+    BOOST_TEST(locks->known_keys() == 1U);
+    BOOST_TEST(give_back(*holder) == release_status::released);
+    BOOST_TEST(locks->known_keys() == 0U);
+    BOOST_TEST(give_back(*holder) == release_status::not_held);
+    BOOST_TEST(locks->known_keys() == 0U);
+
+    create(holder);
+    BOOST_TEST(create(next) == create_status::busy);
+    BOOST_TEST(create(last) == create_status::busy);
+    give_back(*holder);
+    give_back(*next);
+    BOOST_TEST(locks->known_keys() == 1U);
+    last.reset();
+    BOOST_TEST(locks->known_keys() == 0U);
+
+    create(holder);
+    BOOST_TEST(locks->break_key("k").size() == 1U);
+    BOOST_TEST(locks->known_keys() == 0U);
+    create(holder);
+    skip(2 * ttl);
+    BOOST_TEST(locks->purge(0).size() == 1U);
+    BOOST_TEST(locks->known_keys() == 0U);
+    create(holder);
+    skip(2 * ttl);
+    holder->set_sent(lease_clock::now());
+    BOOST_TEST((locks->extend(*holder, ttl) == extend_status::not_held));
+    BOOST_TEST(locks->known_keys() == 0U);
+    create(holder);
+    skip(10min);
+    give_back(*driver::exclusive("other"));
+    BOOST_TEST(locks->known_keys() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(many_keys_come_and_go)
+{
+    const auto locks = std::make_shared<memory::store>(memory::options{});
+    std::vector<claim_ptr> claims;
+    for (int i = 0; i < 20'000; ++i)
+        claims.push_back(driver::exclusive("key:" + std::to_string(i)));
+    for (const auto& claim : claims)
+        BOOST_REQUIRE(locks->create(claim).status == create_status::granted);
+    BOOST_TEST(locks->known_keys() == claims.size());
+    BOOST_TEST(locks->list({}).size() == claims.size());
+    for (const auto& claim : claims)
+        BOOST_REQUIRE(locks->give_back(*claim) == release_status::released);
+    BOOST_TEST(locks->known_keys() == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

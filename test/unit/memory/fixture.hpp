@@ -1,0 +1,59 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "memory/store.hpp"
+#include "support/driver.hpp"
+#include "support/print.hpp"
+#include "support/virtual_clock.hpp"
+
+#include <colock/memory/adapter.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace colock::testing {
+
+using namespace std::chrono_literals;
+
+inline constexpr auto ttl = 10s;
+
+struct memory_fixture : virtual_clock
+{
+    explicit memory_fixture(memory::options settings = {}) : on(io, memory::make_adapter(io.get_executor(), settings))
+    {
+    }
+
+    /// Starts a wait; the result becomes true when it is woken.
+    std::shared_ptr<bool> start_wait(const claim_ptr& claim)
+    {
+        auto is_woken = std::make_shared<bool>(false);
+        on.backend().start_wait(claim, lease_clock::time_point::max(), [is_woken](woken) { *is_woken = true; });
+        return is_woken;
+    }
+
+    /// Stale keys, whose claims only the store knows.
+    std::vector<std::weak_ptr<const void>> make_stale(int count)
+    {
+        std::vector<std::weak_ptr<const void>> watches;
+        for (int i = 0; i < count; ++i) {
+            const auto claim = driver::exclusive("stale:" + std::to_string(i), ttl);
+            on.grant(claim);
+            watches.push_back(driver::watch(claim));
+        }
+        skip(2 * ttl);
+        return watches;
+    }
+    static std::ptrdiff_t forgotten(const std::vector<std::weak_ptr<const void>>& watches)
+    {
+        return std::ranges::count_if(watches, [](const auto& watch) { return watch.expired(); });
+    }
+
+    asio::io_context io;
+    driver on;
+};
+
+} // namespace colock::testing

@@ -1,0 +1,298 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "memory/store.hpp"
+#include "support/driver.hpp"
+#include "support/print.hpp"
+#include "support/virtual_clock.hpp"
+
+#include <colock/memory/adapter.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+BOOST_FIXTURE_TEST_SUITE(memory_adapter_queue, memory_fixture)
+
+BOOST_AUTO_TEST_CASE(a_release_grants_to_the_front_directly)
+{
+    const auto holder = driver::exclusive("k"), next = driver::exclusive("k"), later = driver::exclusive("k");
+    const auto fence = on.grant(holder);
+    on.refuse(next);
+    on.refuse(later);
+    const auto next_woken = start_wait(next), later_woken = start_wait(later);
+    BOOST_TEST(!*next_woken);
+
+    on.give_back(holder);
+    BOOST_TEST(*next_woken);
+    BOOST_TEST(!*later_woken);
+    // Held before its create comes to fetch it.
+    on.check_held(next);
+    on.refuse(driver::one_attempt("k"));
+    BOOST_TEST(on.grant(next) > fence);
+    on.give_back(next);
+    BOOST_TEST(*later_woken);
+    on.give_back(later);
+    BOOST_TEST(on.list().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_direct_grant_lasts_from_the_hand_over_and_its_create_renews_it)
+{
+    const auto holder = driver::exclusive("k"), next = driver::exclusive("k", ttl);
+    on.grant(holder);
+    on.refuse(next);
+    skip(1min);
+    on.give_back(holder);
+    skip(ttl - 1s);
+    on.check_held(next);
+    const auto fence = on.inspect("k").at(0).fence;
+    BOOST_TEST(on.grant(next) == fence);
+    skip(ttl - 1s);
+    on.check_held(next);
+    skip(1s);
+    on.check_not_held(next);
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_that_does_not_come_blocks_no_longer_than_its_ttl)
+{
+    const auto holder = driver::exclusive("k"), dead = driver::exclusive("k", ttl), next = driver::exclusive("k");
+    on.grant(holder);
+    on.refuse(dead);
+    on.refuse(next);
+    on.give_back(holder);
+    const auto retry_after = on.refuse(next).retry_after;
+    BOOST_TEST((retry_after > ttl - 1s && retry_after <= ttl));
+    skip(retry_after);
+    on.grant(next);
+    // Too late: it queues again, at the end.
+    on.refuse(dead);
+    on.abandon(dead);
+    on.give_back(next);
+}
+
+BOOST_AUTO_TEST_CASE(a_claim_that_dies_in_the_queue_leaves_its_place)
+{
+    const auto holder = driver::exclusive("k"), next = driver::exclusive("k");
+    auto dead = driver::exclusive("k");
+    on.grant(holder);
+    on.refuse(dead);
+    on.refuse(next);
+    dead.reset();
+    on.give_back(holder);
+    on.grant(next);
+    on.give_back(next);
+}
+
+BOOST_AUTO_TEST_CASE(a_claim_that_dies_with_an_unfetched_grant_gives_it_back)
+{
+    const auto holder = driver::exclusive("k"), next = driver::exclusive("k");
+    auto dead = driver::exclusive("k", 0ms);
+    on.grant(holder);
+    on.refuse(dead);
+    on.refuse(next);
+    on.give_back(holder);
+    on.check_held(dead);
+    const auto next_woken = start_wait(next);
+    dead.reset();
+    BOOST_TEST(*next_woken);
+    on.give_back(next);
+    BOOST_TEST(on.list().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_dead_writer_frees_the_readers_behind_it)
+{
+    const auto reader = driver::shared("k"), next_reader = driver::shared("k");
+    auto writer = driver::exclusive("k");
+    on.grant(reader);
+    on.refuse(writer);
+    on.refuse(next_reader);
+    const auto next_woken = start_wait(next_reader);
+    writer.reset();
+    BOOST_TEST(*next_woken);
+    on.grant(next_reader);
+    on.give_back(next_reader);
+    on.give_back(reader);
+}
+
+BOOST_AUTO_TEST_CASE(the_whole_run_of_readers_in_front_is_granted)
+{
+    const auto writer = driver::exclusive("k"), second_writer = driver::exclusive("k");
+    const auto first = driver::shared("k"), second = driver::shared("k"), third = driver::shared("k");
+    on.grant(writer);
+    on.refuse(first);
+    on.refuse(second);
+    on.refuse(second_writer);
+    on.refuse(third);
+    on.give_back(writer);
+    on.check_held(first);
+    on.check_held(second);
+    on.check_not_held(second_writer);
+    on.check_not_held(third);
+    on.give_back(second);
+    on.check_not_held(second_writer);
+    on.give_back(first);
+    on.check_held(second_writer);
+    on.give_back(second_writer);
+    on.check_held(third);
+    on.give_back(third);
+}
+
+BOOST_AUTO_TEST_CASE(a_semaphore_hands_over_as_many_as_fit)
+{
+    const auto writer = driver::exclusive("k");
+    const std::vector waiting{driver::shared("k", 2), driver::shared("k", 2), driver::shared("k", 2)};
+    on.grant(writer);
+    for (const auto& claim : waiting)
+        on.refuse(claim);
+    on.give_back(writer);
+    on.check_held(waiting[0]);
+    on.check_held(waiting[1]);
+    on.check_not_held(waiting[2]);
+    on.give_back(waiting[1]);
+    on.check_held(waiting[2]);
+    on.give_back(waiting[0]);
+    on.give_back(waiting[2]);
+}
+
+BOOST_AUTO_TEST_CASE(an_expiry_wakes_nobody_but_the_next_touch_grants_to_the_front)
+{
+    const auto holder = driver::exclusive("k", ttl), front = driver::exclusive("k"), behind = driver::exclusive("k");
+    on.grant(holder);
+    on.refuse(front);
+    on.refuse(behind);
+    const auto front_woken = start_wait(front);
+    skip(2 * ttl);
+    BOOST_TEST(!*front_woken);
+    on.refuse(behind);
+    BOOST_TEST(*front_woken);
+    on.give_back(front);
+    on.give_back(behind);
+}
+
+BOOST_AUTO_TEST_CASE(retry_after_is_the_time_to_the_expiry_that_matters)
+{
+    const auto near = [](lease_clock::duration actual, lease_clock::duration expected) {
+        return actual > expected - 1s && actual <= expected;
+    };
+    const auto brief = driver::shared("k", 0, ttl), longer = driver::shared("k", 0, 3 * ttl);
+    on.grant(brief);
+    on.grant(longer);
+    BOOST_TEST(near(on.refuse(driver::one_attempt("k")).retry_after, 3 * ttl));
+    const claim_ptr semaphore =
+        new plain_claim({.key = "k", .mode = lock_mode::shared, .max_holders = 2, .queues = false});
+    BOOST_TEST(near(on.refuse(semaphore).retry_after, ttl));
+    on.extend(longer, 0ms);
+    BOOST_TEST(on.refuse(driver::one_attempt("k")).retry_after.count() == 0);
+    on.give_back(brief);
+    on.give_back(longer);
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_of_a_claim_that_does_not_queue_ends_at_once)
+{
+    const auto holder = driver::exclusive("k"), stranger = driver::exclusive("k");
+    on.grant(holder);
+    BOOST_TEST(*start_wait(holder));
+    BOOST_TEST(*start_wait(stranger));
+    on.give_back(holder);
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_wait_keeps_the_place)
+{
+    const auto holder = driver::exclusive("k"), next = driver::exclusive("k");
+    on.grant(holder);
+    on.refuse(next);
+    const auto next_woken = start_wait(next);
+    on.backend().cancel_wait(*next);
+    // Nothing to cancel: no effect.
+    on.backend().cancel_wait(*next);
+    on.backend().cancel_wait(*holder);
+    on.give_back(holder);
+    BOOST_TEST(!*next_woken);
+    on.check_held(next);
+    on.give_back(next);
+}
+
+BOOST_AUTO_TEST_CASE(a_completion_may_use_the_adapter)
+{
+    const auto holder = driver::exclusive("k"), next = driver::exclusive("k"), last = driver::exclusive("k");
+    on.grant(holder);
+    on.refuse(next);
+    on.refuse(last);
+    std::vector<std::string> log;
+    auto& backend = on.backend();
+    backend.start_wait(next, lease_clock::time_point::max(), [&](woken) {
+        backend.start_create(next, [&](create_outcome created) {
+            log.push_back(created.status == create_status::granted ? "granted" : "not granted");
+            backend.start_release(next, [&](release_outcome) { log.push_back("released"); });
+        });
+    });
+    backend.start_wait(last, lease_clock::time_point::max(), [&](woken) { log.push_back("last woken"); });
+    on.give_back(holder);
+    const std::vector<std::string> expected{"granted", "last woken", "released"};
+    BOOST_TEST(log == expected, boost::test_tools::per_element());
+    on.give_back(last);
+}
+
+BOOST_AUTO_TEST_CASE(breaking_tells_each_holder_and_grants_to_the_front)
+{
+    const auto first = driver::shared("k"), second = driver::shared("k"), writer = driver::exclusive("k");
+    const auto behind = driver::exclusive("k");
+    on.grant(first);
+    on.grant(second);
+    on.refuse(writer);
+    on.refuse(behind);
+    const auto writer_woken = start_wait(writer);
+    BOOST_TEST(on.break_key("k").size() == 2U);
+    BOOST_TEST(first->losses == std::vector{lost_reason::broken}, boost::test_tools::per_element());
+    BOOST_TEST(second->losses == std::vector{lost_reason::broken}, boost::test_tools::per_element());
+    BOOST_TEST(writer->losses.empty());
+    BOOST_TEST(*writer_woken);
+    // A grant that nobody has fetched is broken too; its claim takes part in the next round.
+    BOOST_TEST(on.break_key("k").size() == 1U);
+    on.check_held(behind);
+    on.refuse(writer);
+    on.give_back(behind);
+    on.give_back(writer);
+}
+
+BOOST_AUTO_TEST_CASE(destroying_the_adapter_drops_waits_and_claims)
+{
+    auto holder = driver::exclusive("k"), next = driver::exclusive("k");
+    const std::vector watches{driver::watch(holder), driver::watch(next)};
+    {
+        driver brief(io, memory::make_adapter(io.get_executor()));
+        brief.grant(holder);
+        brief.refuse(next);
+        // The completion owns its claim, as the core's do.
+        brief.backend().start_wait(next, lease_clock::time_point::max(), [next](woken) {});
+        holder.reset();
+        next.reset();
+        BOOST_TEST(forgotten(watches) == 0);
+    }
+    BOOST_TEST(forgotten(watches) == 2);
+}
+
+BOOST_AUTO_TEST_CASE(the_end_of_the_context_drops_waits)
+{
+    auto brief = std::make_unique<asio::io_context>();
+    const driver other(*brief, memory::make_adapter(brief->get_executor()));
+    const auto holder = driver::exclusive("k");
+    auto next = driver::exclusive("k");
+    const auto watch = driver::watch(next);
+    other.grant(holder);
+    other.refuse(next);
+    bool was_woken = false;
+    other.backend().start_wait(next, lease_clock::time_point::max(), [&was_woken, next](woken) { was_woken = true; });
+    next.reset();
+    BOOST_TEST(!watch.expired());
+    brief.reset();
+    BOOST_TEST(watch.expired());
+    BOOST_TEST(!was_woken);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
