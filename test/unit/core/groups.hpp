@@ -1,0 +1,21 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "support/rig.hpp"
+
+namespace colock::testing {
+
+inline void slow_down(scripted_adapter& script, lease_clock::duration each_way)
+{
+    for (const auto what : {operation::create, operation::release, operation::abandon, operation::hand_over})
+        script.always(what, step::pass().delay(each_way));
+}
+
+/// Of two locks with a ttl of one second, both granted in time.
+inline void let_first_lease_end(scripted_adapter& script)
+{
+    script.next(operation::create, step::pass().after([] { virtual_clock::skip(700ms); }));
+    script.next(operation::create, step::pass().after([] { virtual_clock::skip(500ms); }));
+}
+
+} // namespace colock::testing
