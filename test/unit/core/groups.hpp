@@ -5,6 +5,8 @@
 
 namespace colock::testing {
 
+using namespace std::chrono_literals;
+
 inline void slow_down(scripted_adapter& script, lease_clock::duration each_way)
 {
     for (const auto what : {operation::create, operation::release, operation::abandon, operation::hand_over})
