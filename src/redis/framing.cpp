@@ -11,6 +11,9 @@ namespace {
 constexpr unsigned most_digits = 9;
 /// The driver looks through an unfinished line anew whenever some of it arrives.
 constexpr std::size_t longest_line = 65'536;
+/// Of one reply, nested ones among them. Each takes a few dozen times the three bytes that it may arrive in; the
+/// holders of one semaphore are told in one reply, five for each.
+constexpr std::size_t most_values = std::size_t{1} << 21;
 
 /// Of what is a value by itself, and ends with its line.
 constexpr bool is_line(char type)
@@ -37,7 +40,9 @@ bool framing::accept(std::string_view bytes) noexcept
 {
     // Every byte that is received passes here, most of them in leaps.
     for (std::size_t at = 0; at < bytes.size();) {
-        if (const auto next = now_ == place::type ? behind_short_line(bytes, at) : at; next != at) {
+        if (now_ == place::type && !count_value()) {
+            now_ = place::refused;
+        } else if (const auto next = now_ == place::type ? behind_short_line(bytes, at) : at; next != at) {
             at = next;
         } else if (now_ == place::payload) {
             const auto passed = std::min(size_, bytes.size() - at);
@@ -77,7 +82,10 @@ framing::place framing::step(char next) noexcept
     case place::count_line_feed:
         if (next != '\n')
             return place::refused;
-        return !bulk_ ? place::type : size_ > 0 ? place::payload : place::payload_return;
+        if (bulk_)
+            return size_ > 0 ? place::payload : place::payload_return;
+        expected_ += pairs_ ? 2 * size_ : size_;
+        return place::type;
     case place::payload_return:
         return next == '\r' ? place::payload_line_feed : place::refused;
     case place::payload_line_feed:
@@ -88,6 +96,16 @@ framing::place framing::step(char next) noexcept
         break;
     }
     return place::refused;
+}
+
+bool framing::count_value() noexcept
+{
+    if (expected_ == 0) {
+        expected_ = 1;
+        values_ = 0;
+    }
+    --expected_;
+    return ++values_ <= most_values;
 }
 
 framing::place framing::begin(char type) noexcept
@@ -107,6 +125,7 @@ framing::place framing::begin(char type) noexcept
     case '~':
     case '>':
         bulk_ = false;
+        pairs_ = type == '%';
         return place::count;
     default:
         return place::refused;

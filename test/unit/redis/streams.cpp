@@ -69,6 +69,27 @@ BOOST_AUTO_TEST_CASE(frames_are_followed_however_they_are_cut)
     BOOST_TEST(!frames.accept("+OK\r\n"));
 }
 
+BOOST_AUTO_TEST_CASE(a_reply_of_more_values_than_anybody_asks_for_is_refused)
+{
+    const auto lists = [](std::size_t count, std::string_view each, std::size_t values) {
+        std::string text;
+        for (std::size_t i = 0; i < count; ++i) {
+            text += each;
+            for (std::size_t j = 0; j < values; ++j)
+                text += "_\r\n";
+        }
+        return text;
+    };
+    constexpr std::size_t piece = 65'536;
+    // As many holders of one semaphore as have been seen, and more.
+    BOOST_TEST(accepted(lists(1, "*1000000\r\n", 1'000'000) + lists(1, "%500000\r\n", 1'000'000), piece));
+    BOOST_TEST(accepted(lists(3'000'000, "+OK\r\n", 0), piece));
+    BOOST_TEST(!accepted(lists(1, "*3000000\r\n", 2'200'000), piece));
+    BOOST_TEST(!accepted("*2500\r\n" + lists(2'200, "*1000\r\n", 1'000), piece));
+    BOOST_TEST(!accepted("*2\r\n" + lists(2, "%600000\r\n", 1'200'000), piece));
+    BOOST_TEST(!accepted("*3000000\r\n" + lists(2'200'000, "$1\r\na\r\n", 0), piece));
+}
+
 BOOST_AUTO_TEST_CASE(what_is_let_through_is_parsed)
 {
     for (std::size_t i = 0; i < orderly.size(); ++i)
