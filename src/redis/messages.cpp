@@ -184,6 +184,10 @@ void client::messages_greeted(const reply_list& replies)
 {
     auto& run = *runtime_;
     if (replies[0].is_error()) {
+        // What passes is not worth a word. Commands may go on for long on a connection that was made before.
+        if (const auto why = refusal(replies[0]); why->code != errc::unavailable)
+            warn_once("the connection for messages of releases is refused, so waiters may notice a release late (" +
+                      why->detail + ")");
         run.messages->close();
         return;
     }

@@ -180,6 +180,30 @@ BOOST_AUTO_TEST_CASE(the_right_to_listen_is_asked_for_at_each_connection)
     BOOST_TEST(waiting.get(some.io) > 0u);
 }
 
+BOOST_AUTO_TEST_CASE(a_password_that_has_changed_is_told_though_commands_go_on)
+{
+    redis_server server;
+    server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "&*", "+@all"});
+    take(server, "k");
+    client_side some({.url = server.url(), .user = "app", .password = "pw"});
+    auto waiting = some.speak.start_acquire(driver::exclusive("k"));
+    run_until(some.io, [&] { return listened_to(server, "k"); });
+    server({"ACL", "SETUSER", "app", "resetpass", ">other"});
+    server({"CLIENT", "KILL", "TYPE", "pubsub"});
+    run_until(some.io, [&] { return some.told->warned_of("messages of releases is refused"); });
+    BOOST_TEST(some.told->warned_of("correct the user or the password"));
+    // More attempts are no more news.
+    const auto hellos = calls_of(server, "hello");
+    run_until(some.io, [&] { return calls_of(server, "hello") > hellos + 1; });
+    BOOST_TEST(std::ranges::count_if(some.told->warnings,
+                   [](const auto& each) { return each.find("is refused") != std::string::npos; }) == 1);
+    BOOST_TEST(some.told->suspensions == 0);
+    server({"ACL", "SETUSER", "app", "resetpass", ">pw"});
+    run_until(some.io, [&] { return listened_to(server, "k"); });
+    give_back(server, "k");
+    BOOST_TEST(waiting.get(some.io) > 0u);
+}
+
 BOOST_AUTO_TEST_CASE(a_server_that_is_not_ready_at_the_greeting_is_tried_again)
 {
     for (const std::string& why :
