@@ -1,0 +1,413 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "served.hpp"
+#include "support/print.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <filesystem>
+#include <iterator>
+#include <string>
+
+namespace colock::testing {
+
+BOOST_AUTO_TEST_SUITE(redis_commands)
+
+BOOST_AUTO_TEST_CASE(a_lock_is_one_string_with_token_owner_and_ttl)
+{
+    served f;
+    const auto owner = std::make_shared<const owner_data>(owner_data{"me", "here", "why", "g1"});
+    const plain_claim_ptr claim = new plain_claim({.key = "k", .ttl = 20s, .owner = owner});
+    const auto fence = f.speak->grant(claim);
+
+    const auto value = f.raw({"GET", "{colock}:k"});
+    BOOST_TEST(value.starts_with(claim->token().hex()));
+    const auto ttl = std::stoll(f.raw({"PTTL", "{colock}:k"}));
+    BOOST_TEST((ttl > 15'000 && ttl <= 20'000));
+    BOOST_TEST(f.raw({"GET", "{colock}#fence"}) == std::to_string(fence));
+    // Above the server's clock in microseconds, as it was when the connection was made.
+    const auto seconds = std::stoull(f.raw({"TIME"}));
+    BOOST_TEST(fence / 1'000'000 + 30 > seconds);
+    BOOST_TEST(fence / 1'000'000 <= seconds);
+
+    const auto held = f.speak->inspect("k");
+    BOOST_TEST_REQUIRE(held.size() == 1u);
+    BOOST_TEST(held[0].key == "k");
+    BOOST_TEST(held[0].owner == "me");
+    BOOST_TEST(held[0].host == "here");
+    BOOST_TEST(held[0].comment == "why");
+    BOOST_TEST(held[0].group == "g1");
+    BOOST_TEST(held[0].created.has_value());
+    BOOST_TEST(held[0].remaining.has_value());
+
+    f.speak->give_back(claim);
+    BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
+}
+
+BOOST_AUTO_TEST_CASE(a_busy_lock_tells_how_long_and_by_whom)
+{
+    served f;
+    const auto owner = std::make_shared<const owner_data>(owner_data{"the holder", "", "", ""});
+    const plain_claim_ptr holder = new plain_claim({.key = "k", .ttl = 20s, .owner = owner});
+    f.speak->grant(holder);
+    const auto other = driver::exclusive("k");
+    const auto outcome = f.speak->refuse(other);
+    BOOST_TEST(outcome.holder == "the holder");
+    BOOST_TEST((outcome.retry_after > 15s && outcome.retry_after <= 20s + 1ms));
+    const auto again = f.speak->refuse(other);
+    BOOST_TEST((again.retry_after > 15s && again.retry_after <= 20s + 1ms));
+}
+
+BOOST_AUTO_TEST_CASE(a_repeated_create_finds_its_own_grant_and_gets_a_higher_fence)
+{
+    served f;
+    const auto claim = driver::exclusive("k");
+    const auto first = f.speak->grant(claim);
+    const auto second = f.speak->grant(claim);
+    BOOST_TEST(second > first);
+    f.speak->give_back(claim);
+    BOOST_TEST((f.speak->release(claim).status == release_status::not_held));
+}
+
+BOOST_AUTO_TEST_CASE(no_thread_is_started_for_a_numeric_address)
+{
+    const auto threads = [] {
+        return std::distance(
+            std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+    };
+    served f;
+    const auto before = threads();
+    const auto claim = driver::exclusive("k");
+    f.speak->grant(claim);
+    BOOST_TEST(threads() == before);
+    f.speak->give_back(claim);
+}
+
+BOOST_AUTO_TEST_CASE(a_name_is_resolved)
+{
+    served f;
+    f.speak.emplace(f.io,
+        redis::make_adapter(f.io.get_executor(), {.url = "redis://localhost:" + std::to_string(f.server.port())}));
+    f.speak->grant(driver::exclusive("k"));
+    driver other(
+        f.io, redis::make_adapter(f.io.get_executor(),
+                  {.url = "redis://no-such-host.invalid:6379", .operation_timeout = 2s, .connect_timeout = 200ms}));
+    const auto refused = other.create(driver::exclusive("k"));
+    BOOST_TEST((refused.status == create_status::failed));
+    BOOST_TEST_REQUIRE(refused.error);
+    BOOST_TEST((refused.error->code == errc::unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_fence_counter_starts_above_the_clock_again)
+{
+    served f;
+    const auto before = driver::exclusive("before");
+    const auto old_fence = f.speak->grant(before);
+    f.raw({"DEL", "{colock}#fence"});
+    const auto claim = driver::exclusive("k");
+    BOOST_TEST(f.speak->grant(claim) > old_fence);
+}
+
+BOOST_AUTO_TEST_CASE(no_fence_is_below_one_that_was_seen_whatever_a_promoted_replica_knows)
+{
+    redis_server server;
+    client_side some({.url = server.url()});
+    some.speak.grant(driver::exclusive("first"));
+    // The old master's clock was an hour ahead of that of the machine which takes over.
+    const auto ahead = std::stoull(server({"GET", "{colock}#fence"})) + 3'600'000'000ULL;
+    server({"SET", "{colock}#fence", std::to_string(ahead)});
+    const auto before = some.speak.grant(driver::exclusive("before"));
+    BOOST_TEST(before > ahead);
+    server({"SET", "{colock}#fence", "1700000000000000"});
+    server({"CLIENT", "KILL", "TYPE", "normal"});
+    run_until(some.io, [&] { return some.told->suspensions == 1; });
+    BOOST_TEST(some.speak.grant(driver::exclusive("after")) > before);
+}
+
+BOOST_AUTO_TEST_CASE(no_ttl_means_until_released)
+{
+    served f;
+    const auto claim = driver::exclusive("k", 0ms);
+    f.speak->grant(claim);
+    BOOST_TEST(f.raw({"PTTL", "{colock}:k"}) == "-1");
+    BOOST_TEST((f.speak->refuse(driver::exclusive("k")).retry_after == 0ns));
+    BOOST_TEST(!f.speak->inspect("k").at(0).remaining.has_value());
+    f.speak->give_back(claim);
+
+    const auto reader = driver::shared("s", 0, 0ms);
+    f.speak->grant(reader);
+    BOOST_TEST(f.raw({"PTTL", "{colock}:s"}) == "-1");
+    f.speak->grant(driver::shared("s", 0, 10s));
+    BOOST_TEST(f.raw({"PTTL", "{colock}:s"}) == "-1");
+    f.speak->give_back(reader);
+    BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:s"})) > 5'000);
+}
+
+BOOST_AUTO_TEST_CASE(extend_sets_the_remaining_time_and_never_creates)
+{
+    served f;
+    const auto claim = driver::exclusive("k", 10s);
+    BOOST_TEST((f.speak->extend(claim, 10s).status == extend_status::not_held));
+    BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
+    f.speak->grant(claim);
+    BOOST_TEST((f.speak->extend(claim, 100s).status == extend_status::extended));
+    BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) > 90'000);
+    BOOST_TEST((f.speak->extend(claim, 9s).status == extend_status::extended));
+    BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) <= 9'000);
+    f.speak->check_held(claim);
+    f.raw({"SET", "{colock}:k", "somebody else"});
+    BOOST_TEST((f.speak->extend(claim, 10s).status == extend_status::not_held));
+    BOOST_TEST((f.speak->release(claim).status == release_status::not_held));
+    f.speak->check_not_held(claim);
+    BOOST_TEST(f.raw({"GET", "{colock}:k"}) == "somebody else");
+}
+
+BOOST_AUTO_TEST_CASE(a_release_wakes_a_waiter)
+{
+    served f;
+    const auto holder = driver::exclusive("k");
+    f.speak->grant(holder);
+    const auto waiter = driver::exclusive("k");
+    auto waiting = f.speak->start_acquire(waiter);
+    run_until(f.io, [&] { return f.raw({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
+    BOOST_TEST(!waiting.done());
+    f.speak->give_back(holder);
+    BOOST_TEST(waiting.get(f.io) > 0u);
+    f.speak->give_back(waiter);
+}
+
+BOOST_AUTO_TEST_CASE(a_killed_subscriber_looks_again)
+{
+    served f;
+    const auto holder = driver::exclusive("k");
+    f.speak->grant(holder);
+    const auto waiter = driver::exclusive("k");
+    auto waiting = f.speak->start_acquire(waiter);
+    run_until(f.io, [&] { return f.raw({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
+    f.raw({"CLIENT", "KILL", "TYPE", "pubsub"});
+    // Nobody publishes this.
+    f.raw({"DEL", "{colock}:k"});
+    BOOST_TEST(waiting.get(f.io) > 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_is_handed_over_in_one_step)
+{
+    served f;
+    const auto held = driver::exclusive("k", 60s);
+    const auto next = driver::exclusive("k", 600s);
+    const auto first = f.speak->grant(held);
+    f.speak->refuse(next);
+    const auto outcome = f.speak->hand_over(held, next);
+    // With the ttl that the next one asked for.
+    BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) > 60'000);
+    BOOST_TEST((outcome.released.status == release_status::released));
+    BOOST_TEST_REQUIRE((outcome.created.status == create_status::granted));
+    BOOST_TEST(outcome.created.fence > first);
+    f.speak->check_held(next);
+    f.speak->check_not_held(held);
+
+    const auto for_ever = driver::exclusive("k", 0ms);
+    BOOST_TEST((f.speak->hand_over(next, for_ever).created.status == create_status::granted));
+    BOOST_TEST(f.raw({"PTTL", "{colock}:k"}) == "-1");
+    const auto shorter = driver::exclusive("k", 30s);
+    BOOST_TEST((f.speak->hand_over(for_ever, shorter).created.status == create_status::granted));
+    const auto left = std::stoll(f.raw({"PTTL", "{colock}:k"}));
+    BOOST_TEST((left > 0 && left <= 30'000));
+
+    const auto third = driver::exclusive("k");
+    const auto not_ours = f.speak->hand_over(held, third);
+    BOOST_TEST((not_ours.released.status == release_status::not_held));
+    BOOST_TEST((not_ours.created.status == create_status::busy));
+}
+
+BOOST_AUTO_TEST_CASE(locks_are_listed_filtered_broken_and_swept)
+{
+    served f;
+    f.raw({"SET", "{colock}:odd[1", "not ours"});
+    f.raw({"SET", "elsewhere", "not ours"});
+    const auto owner = std::make_shared<const owner_data>(owner_data{"o1", "", "", ""});
+    f.speak->grant(plain_claim_ptr(new plain_claim({.key = "odd[1]", .owner = owner})));
+    for (int i = 0; i < 450; ++i)
+        f.speak->grant(driver::exclusive("many:" + std::to_string(i)));
+    f.speak->grant(driver::shared("readers", 0, 60s));
+    f.speak->grant(driver::shared("readers", 0, 60s));
+
+    BOOST_TEST(f.speak->list().size() == 454u);
+    BOOST_TEST(f.speak->list({.key_prefix = "many:"}).size() == 450u);
+    BOOST_TEST(f.speak->list({.key_prefix = "odd[1"}).size() == 2u);
+    BOOST_TEST(f.speak->list({.owner = "o1"}).size() == 1u);
+    BOOST_TEST(f.speak->list({.mode = lock_mode::shared}).size() == 2u);
+    BOOST_TEST(f.speak->list({.key = "many:7"}).size() == 1u);
+
+    BOOST_TEST(f.speak->break_key("readers").size() == 2u);
+    BOOST_TEST(f.speak->inspect("readers").empty());
+
+    const auto expired = std::to_string(std::stoll(f.raw({"TIME"})) * 1000 - 60'000);
+    for (const auto* member : {"a", "b", "c"})
+        f.raw({"ZADD", "{colock}:stale", expired, member});
+    f.speak->grant(driver::shared("stale", 0, 60s));
+    for (const auto* member : {"a", "b", "c"})
+        f.raw({"ZADD", "{colock}:stale", expired, member});
+    BOOST_TEST(f.speak->purge(2).size() == 2u);
+    BOOST_TEST(f.speak->purge().size() == 1u);
+    BOOST_TEST(f.speak->purge().empty());
+    BOOST_TEST(f.speak->inspect("stale").size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_on_every_path)
+{
+    served f;
+    const auto flush = [&] { BOOST_TEST(f.raw({"SCRIPT", "FLUSH"}) == "OK"); };
+    const auto claim = driver::exclusive("k");
+    const auto other = driver::exclusive("k");
+    flush();
+    f.speak->grant(claim);
+    flush();
+    f.speak->refuse(other);
+    flush();
+    BOOST_TEST((f.speak->extend(claim, 10s).status == extend_status::extended));
+    flush();
+    f.speak->check_held(claim);
+    flush();
+    BOOST_TEST((f.speak->hand_over(claim, other).created.status == create_status::granted));
+    flush();
+    f.speak->give_back(other);
+    flush();
+    const auto reader = driver::shared("s", 3, 60s);
+    f.speak->grant(reader);
+    flush();
+    BOOST_TEST((f.speak->extend(reader, 10s).status == extend_status::extended));
+    flush();
+    f.speak->check_held(reader);
+    flush();
+    BOOST_TEST(f.speak->inspect("s").size() == 1u);
+    flush();
+    BOOST_TEST(f.speak->list().size() == 1u);
+    flush();
+    const auto writer = driver::exclusive("s");
+    f.speak->refuse(writer);
+    flush();
+    BOOST_TEST((f.speak->abandon(writer).status == release_status::not_held));
+    flush();
+    f.speak->give_back(reader);
+    flush();
+    BOOST_TEST(f.speak->purge().empty());
+    flush();
+    BOOST_TEST(f.speak->break_key("s").empty());
+    f.raw({"FLUSHALL"});
+    flush();
+    f.speak->grant(driver::exclusive("k"));
+}
+
+BOOST_AUTO_TEST_CASE(another_programs_key_is_an_error_and_not_busy)
+{
+    served f;
+    f.raw({"LPUSH", "{colock}:k", "x"});
+    for (const auto& claim : {driver::exclusive("k"), driver::shared("k")}) {
+        const auto outcome = f.speak->create(claim);
+        BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
+        BOOST_TEST(outcome.error->code == errc::misconfigured_backend);
+        BOOST_TEST(outcome.error->detail.find("WRONGTYPE") != std::string::npos);
+        BOOST_TEST((f.speak->release(claim).status == release_status::not_held));
+    }
+    f.raw({"DEL", "{colock}#fence"});
+    f.raw({"LPUSH", "{colock}#fence", "x"});
+    const auto claim = driver::exclusive("free");
+    BOOST_TEST((f.speak->create(claim).status == create_status::failed));
+    BOOST_TEST(f.raw({"EXISTS", "{colock}:free"}) == "0");
+    const auto reader = driver::shared("free");
+    BOOST_TEST((f.speak->create(reader).status == create_status::failed));
+    BOOST_TEST(f.raw({"EXISTS", "{colock}:free"}) == "0");
+}
+
+BOOST_AUTO_TEST_CASE(run_returns_when_nothing_is_left_to_do)
+{
+    served f({.idle_timeout = 0ms});
+    const auto claim = driver::exclusive("k");
+    f.speak->grant(claim);
+    f.speak->give_back(claim);
+    const auto begin = std::chrono::steady_clock::now();
+    f.io.restart();
+    f.io.run();
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < 5s));
+    // It connects again when it is needed.
+    f.io.restart();
+    f.speak->grant(claim);
+    f.speak->give_back(claim);
+    BOOST_TEST(f.speak->backend().reconnects() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_closed_adapter_stays_usable)
+{
+    served f({.idle_timeout = std::chrono::milliseconds::max()});
+    const auto claim = driver::exclusive("k");
+    f.speak->grant(claim);
+    run_coro(f.io, f.speak->backend().close(5s));
+    f.io.restart();
+    f.io.run();
+    f.io.restart();
+    f.speak->give_back(claim);
+}
+
+BOOST_AUTO_TEST_CASE(the_last_owner_closes_the_connection)
+{
+    served f({.idle_timeout = std::chrono::milliseconds::max()});
+    f.speak->grant(driver::exclusive("k"));
+    f.speak.reset();
+    f.io.restart();
+    const auto begin = std::chrono::steady_clock::now();
+    f.io.run();
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < 5s));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(redis_plain_layout)
+
+BOOST_AUTO_TEST_CASE(the_key_holds_just_the_token)
+{
+    served f({.layout = redis::layout::plain});
+    const auto able = f.speak->backend().capabilities();
+    BOOST_TEST((!able.fence && !able.shared && !able.semaphore));
+    const auto claim = driver::exclusive("k", 20s);
+    BOOST_TEST(f.speak->grant(claim) == 0u);
+    BOOST_TEST(f.raw({"GET", "k"}) == claim->token().hex());
+    BOOST_TEST(f.raw({"SET", "k", "other", "NX", "PX", "1000"}) == "(nil)");
+    f.speak->check_held(claim);
+    BOOST_TEST((f.speak->extend(claim, 30s).status == extend_status::extended));
+    f.speak->give_back(claim);
+    BOOST_TEST(f.raw({"SET", "k", "other", "NX", "PX", "30000"}) == "OK");
+    const auto busy = f.speak->refuse(claim);
+    BOOST_TEST((busy.retry_after > 20s));
+    BOOST_TEST((f.speak->release(claim).status == release_status::not_held));
+    BOOST_TEST(f.raw({"GET", "k"}) == "other");
+    BOOST_TEST(f.raw({"DBSIZE"}) == "1");
+}
+
+BOOST_AUTO_TEST_CASE(a_token_of_another_library_is_not_taken_for_what_it_is_not)
+{
+    served f({.prefix = "locks:", .layout = redis::layout::plain});
+    const std::string token = "s" + std::string(60, '1');
+    BOOST_TEST(f.raw({"SET", "locks:k", token, "NX", "PX", "30000"}) == "OK");
+    for (const auto& seen : {f.speak->inspect("k"), f.speak->list(), f.speak->break_key("k")}) {
+        BOOST_TEST_REQUIRE(seen.size() == 1u);
+        BOOST_TEST(seen[0].key == "k");
+        BOOST_TEST((seen[0].mode == lock_mode::exclusive));
+        BOOST_TEST(seen[0].owner.empty());
+        BOOST_TEST(!seen[0].created.has_value());
+        BOOST_TEST((seen[0].remaining > 10s));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_notices_a_silent_release)
+{
+    served f({.layout = redis::layout::plain, .poll_interval = 20ms});
+    BOOST_TEST(f.raw({"SET", "k", "other", "NX", "PX", "30000"}) == "OK");
+    auto waiting = f.speak->start_acquire(driver::exclusive("k"));
+    run_until(f.io, [&] { return f.raw({"PUBSUB", "NUMSUB", "k"}) == "k\n1\n"; });
+    f.raw({"DEL", "k"});
+    waiting.get(f.io);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing

@@ -1,0 +1,162 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "served.hpp"
+#include "support/print.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+
+namespace colock::testing {
+
+BOOST_AUTO_TEST_SUITE(redis_commands)
+
+BOOST_AUTO_TEST_CASE(readers_share_and_each_expires_by_itself)
+{
+    served f;
+    const auto slow = driver::shared("k", 0, 60s);
+    const auto brief = driver::shared("k", 0, 2s);
+    f.speak->grant(slow);
+    f.speak->grant(brief);
+    BOOST_TEST(f.speak->inspect("k").size() == 2u);
+    const auto brief_is_gone = [&] { return f.speak->inspect("k").size() == 1; };
+    run_until(f.io, [&] { return brief_is_gone(); });
+    f.speak->check_not_held(brief);
+    BOOST_TEST((f.speak->extend(brief, 10s).status == extend_status::not_held));
+    f.speak->check_held(slow);
+    BOOST_TEST((f.speak->extend(slow, 100s).status == extend_status::extended));
+    BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) > 90'000);
+    f.speak->give_back(slow);
+    BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_alone_is_one_string_and_a_second_makes_it_a_set)
+{
+    served f;
+    const auto owner = std::make_shared<const owner_data>(owner_data{"me", "here", "why", "g1"});
+    const plain_claim_ptr first = new plain_claim({.key = "k", .mode = lock_mode::shared, .ttl = 20s, .owner = owner});
+    const auto second = driver::shared("k", 0, 10s);
+    f.speak->grant(first);
+    BOOST_TEST(f.raw({"GET", "{colock}:k"}).starts_with('s' + first->token().hex()));
+    const auto alone = f.speak->inspect("k");
+    BOOST_REQUIRE(alone.size() == 1u);
+    BOOST_TEST((alone[0].mode == lock_mode::shared));
+    BOOST_TEST(alone[0].owner == "me");
+    BOOST_TEST(alone[0].group == "g1");
+    f.speak->check_held(first);
+    BOOST_TEST((f.speak->extend(first, 40s).status == extend_status::extended));
+    const auto again = f.speak->grant(first);
+
+    BOOST_TEST(f.speak->grant(second) > again);
+    BOOST_TEST(f.raw({"ZCARD", "{colock}:k"}) == "2");
+    const auto ttl = std::stoll(f.raw({"PTTL", "{colock}:k"}));
+    BOOST_TEST((ttl > 15'000 && ttl <= 20'000));
+    const auto both = f.speak->inspect("k");
+    BOOST_REQUIRE(both.size() == 2u);
+    BOOST_TEST((both[0].remaining > 5s && both[0].remaining <= 10s));
+    BOOST_TEST((both[1].remaining > 15s && both[1].remaining <= 20s));
+    BOOST_TEST(both[1].owner == "me");
+    BOOST_TEST((both[1].created == alone[0].created));
+    f.speak->check_held(first);
+    f.speak->give_back(first);
+    f.speak->check_not_held(first);
+    f.speak->check_held(second);
+    f.speak->give_back(second);
+    BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
+}
+
+BOOST_AUTO_TEST_CASE(readers_with_and_without_ttl_keep_their_own)
+{
+    served f;
+    const auto eternal = driver::shared("k", 0, 0ms);
+    const auto brief = driver::shared("k", 0, 20s);
+    for (const bool eternal_first : {true, false}) {
+        f.speak->grant(eternal_first ? eternal : brief);
+        f.speak->grant(eternal_first ? brief : eternal);
+        BOOST_TEST(f.raw({"PTTL", "{colock}:k"}) == "-1");
+        BOOST_TEST((f.speak->refuse(driver::exclusive("k")).retry_after == 0ms));
+        f.raw({"DEL", "{colock}#w:k"});
+        f.speak->give_back(eternal);
+        const auto ttl = std::stoll(f.raw({"PTTL", "{colock}:k"}));
+        BOOST_TEST((ttl > 15'000 && ttl <= 20'000));
+        const auto busy = f.speak->refuse(driver::exclusive("k"));
+        BOOST_TEST((busy.retry_after > 15s && busy.retry_after <= 20s));
+        f.raw({"DEL", "{colock}#w:k"});
+        f.speak->give_back(brief);
+        BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_semaphore_counts_its_holders)
+{
+    served f;
+    const auto first = driver::shared("k", 2, 20s);
+    const auto second = driver::shared("k", 2, 60s);
+    const auto third = driver::shared("k", 2, 60s);
+    f.speak->grant(first);
+    f.speak->grant(second);
+    const auto busy = f.speak->refuse(third);
+    BOOST_TEST((busy.retry_after > 15s && busy.retry_after <= 20s + 1ms));
+    BOOST_TEST(f.raw({"ZCARD", "{colock}:k"}) == "2");
+    f.speak->grant(second);
+    f.speak->give_back(first);
+    f.speak->grant(third);
+}
+
+BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out)
+{
+    served f;
+    const auto reader = driver::shared("k", 0, 60s);
+    f.speak->grant(reader);
+    const auto writer = driver::exclusive("k");
+    f.speak->refuse(writer);
+    BOOST_TEST(f.raw({"GET", "{colock}#w:k"}) == writer->token().hex());
+    f.speak->refuse(driver::shared("k"));
+    // A reader that is in already is granted again.
+    f.speak->grant(reader);
+    f.speak->give_back(reader);
+    // One that finds the lock free gives way.
+    const auto refused = f.speak->refuse(driver::shared("k"));
+    BOOST_TEST((refused.retry_after > 0ms && refused.retry_after <= 6s));
+    BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
+    f.speak->grant(writer);
+    BOOST_TEST(f.raw({"EXISTS", "{colock}#w:k"}) == "0");
+    f.speak->give_back(writer);
+    f.speak->grant(driver::shared("k"));
+}
+
+BOOST_AUTO_TEST_CASE(readers_that_only_try_do_not_take_what_a_writer_waits_for)
+{
+    served f;
+    client_side others({.url = f.server.url()});
+    const auto reader = driver::shared("k");
+    f.speak->grant(reader);
+    const auto writer = driver::exclusive("k");
+    others.speak.refuse(writer);
+    f.speak->give_back(reader);
+    // One may find out by taking it and giving it back; from then on it is known.
+    f.speak->refuse(driver::one_attempt("k", lock_mode::shared));
+    f.raw({"CONFIG", "RESETSTAT"});
+    for (int i = 0; i < 10; ++i)
+        f.speak->refuse(driver::one_attempt("k", lock_mode::shared));
+    BOOST_TEST(f.raw({"INFO", "commandstats"}).find("cmdstat_set:") == std::string::npos);
+    others.speak.grant(writer);
+    others.speak.give_back(writer);
+    // Asked first, and then let in.
+    f.speak->grant(driver::one_attempt("k", lock_mode::shared));
+}
+
+BOOST_AUTO_TEST_CASE(a_writer_that_gives_up_lets_readers_in)
+{
+    served f;
+    const auto reader = driver::shared("k", 0, 60s);
+    f.speak->grant(reader);
+    const auto writer = driver::exclusive("k");
+    f.speak->refuse(writer);
+    BOOST_TEST((f.speak->abandon(writer).status == release_status::not_held));
+    BOOST_TEST(f.raw({"EXISTS", "{colock}#w:k"}) == "0");
+    f.speak->grant(driver::shared("k"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
