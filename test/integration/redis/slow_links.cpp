@@ -1,0 +1,144 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "support/print.hpp"
+
+#include <colock/locker.hpp>
+
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace colock::testing {
+namespace {
+
+/// A slow link, and so many operations at once that a reply given to another operation than its own must show.
+class crowd
+{
+public:
+    explicit crowd(std::size_t members)
+        // Silence is not what is tested: a loaded machine is silent for a while, too.
+        : size(members), between(server.port()),
+          some({.url = between.url(), .operation_timeout = 30s, .health_interval = 3s}), direct({.url = server.url()})
+    {
+        const auto warm = driver::exclusive("warm");
+        some.speak.grant(warm);
+        some.speak.give_back(warm);
+        for (std::size_t i = 0; i < size; ++i) {
+            owner_data holder;
+            holder.owner = "holder-" + std::to_string(i);
+            theirs.emplace_back(new plain_claim({.key = "theirs-" + std::to_string(i),
+                .ttl = driver::long_ttl,
+                .owner = std::make_shared<const owner_data>(std::move(holder))}));
+            direct.speak.grant(theirs.back());
+        }
+    }
+
+    void run()
+    {
+        std::vector<running<void>> all;
+        all.reserve(size);
+        for (std::size_t i = 0; i < size; ++i)
+            all.push_back(start(some.io, one(i)));
+        for (auto& each : all)
+            each.get(some.io, std::source_location::current(), {.time = 120s});
+        BOOST_TEST(fences.size() == 2 * size);
+        BOOST_TEST(some.told->suspensions == 0);
+        BOOST_TEST(some.speak.backend().reconnects() == 0u);
+        BOOST_TEST(server({"EVAL", "return #redis.call('KEYS', '{colock}:ours-*')", "0"}) == "0");
+    }
+
+    const std::size_t size;
+    redis_server server;
+    redis_proxy between;
+    client_side some;
+    client_side direct;
+
+private:
+    asio::awaitable<void> one(std::size_t i)
+    {
+        auto& backend = some.speak.backend();
+        const auto number = std::to_string(i);
+        for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+            const plain_claim_ptr claim =
+                new plain_claim({.key = "ours-" + number, .mode = mode, .ttl = driver::long_ttl});
+            claim->set_sent(lease_clock::now());
+            const auto created = co_await backend.create(claim);
+            BOOST_TEST(created.status == create_status::granted);
+            BOOST_TEST(fences.insert(created.fence).second);
+            const auto stored = server({"GET", "{colock}:ours-" + number});
+            BOOST_TEST(stored.find(claim->token().hex()) != std::string::npos);
+
+            const plain_claim_ptr rival = new plain_claim({.key = "theirs-" + number, .mode = mode});
+            const auto refused = co_await backend.create(sent_now(rival));
+            BOOST_TEST(refused.status == create_status::busy,
+                (refused.error ? refused.error->detail : std::string("granted")));
+            BOOST_TEST(refused.holder == "holder-" + number);
+
+            const auto held = co_await backend.inspect("theirs-" + number);
+            BOOST_TEST_REQUIRE(held.locks.size() == 1u);
+            BOOST_TEST(held.locks[0].key == "theirs-" + number);
+            BOOST_TEST(held.locks[0].owner == "holder-" + number);
+
+            BOOST_TEST(((co_await backend.extend(claim, 1min)).status == extend_status::extended));
+            BOOST_TEST((co_await backend.is_valid(claim)).valid);
+            BOOST_TEST(((co_await backend.release(claim)).status == release_status::released));
+            BOOST_TEST(!(co_await backend.is_valid(claim)).valid);
+        }
+    }
+
+    std::vector<plain_claim_ptr> theirs;
+    std::set<std::uint64_t> fences;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_slow_links)
+
+BOOST_AUTO_TEST_CASE(replies_that_are_late_by_turns)
+{
+    crowd f(40);
+    f.between.add("up", "latency", "upstream", R"({"latency":20,"jitter":20})");
+    f.between.add("down", "latency", "downstream", R"({"latency":20,"jitter":20})");
+    f.run();
+}
+
+BOOST_AUTO_TEST_CASE(replies_that_arrive_byte_by_byte)
+{
+    crowd f(10);
+    f.between.add("down", "slicer", "downstream", R"({"average_size":1,"size_variation":0,"delay":10})");
+    f.run();
+}
+
+BOOST_AUTO_TEST_CASE(requests_that_arrive_in_pieces)
+{
+    crowd f(40);
+    f.between.add("up", "slicer", "upstream", R"({"average_size":40,"size_variation":39,"delay":10})");
+    f.run();
+}
+
+BOOST_AUTO_TEST_CASE(a_narrow_link)
+{
+    crowd f(20);
+    f.between.add("up", "bandwidth", "upstream", R"({"rate":60})");
+    f.between.add("down", "bandwidth", "downstream", R"({"rate":20})");
+    f.run();
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_is_made_over_a_slow_link)
+{
+    redis_server server;
+    redis_proxy between(server.port());
+    between.add("down", "bandwidth", "downstream", R"({"rate":10})");
+    between.add("late", "latency", "downstream", R"({"latency":200})");
+    client_side some({.url = between.url(), .operation_timeout = 30s});
+    some.speak.grant(driver::exclusive("k"));
+    BOOST_TEST(some.told->readies == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
