@@ -147,6 +147,7 @@ BOOST_AUTO_TEST_CASE(a_body_may_end_while_another_thread_releases_its_lock)
             elsewhere first(moved_out.release());
             first_release.wait_until_reached();
             run_ready(second_thread);
+            BOOST_TEST(!body.done(), "a with_lock has ended before its lock was released");
             first_release.go_on();
             first.get();
         }
