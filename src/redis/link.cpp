@@ -70,8 +70,9 @@ link::link(const asio::any_io_executor& strand, const settings& config, endpoint
     asio::ssl::context context, std::uint64_t number)
     : number_(number), where_(std::move(where)), config_(make_config(config, where_, tls)),
       watch_interval_(std::chrono::steady_clock::duration(config.health_interval) / 2),
-      greeting_limit_(
-          std::max(silence_limit, static_cast<unsigned>(config.connect_timeout * 2 / config.health_interval))),
+      life_({.greeting =
+                 std::max(silence_limit, static_cast<unsigned>(config.connect_timeout * 2 / config.health_interval)),
+          .silence = silence_limit}),
       watcher_(strand), connection_(link_executor(strand), std::move(context),
                             boost::redis::logger(boost::redis::logger::level::disabled))
 {
@@ -110,30 +111,23 @@ void link::watch()
 
 void link::check_life()
 {
-    // Counted in turns of this timer, never in time that has passed: while the event loop stands still nothing is read,
-    // and no turn is missed.
-    const bool greeted = sink_.heard != 0;
-    if (std::exchange(heard_before_, sink_.heard) != sink_.heard) {
-        silent_ = 0;
-    } else if (!greeted && connection_.get_usage().bytes_sent == 0) {
-        // How long it may take to connect is the driver's business.
-        silent_ = 0;
-    } else {
-        ++silent_;
-    }
-    if (silent_ >= (greeted ? silence_limit : greeting_limit_)) {
+    const bool owed = sink_.heard != 0 || connection_.get_usage().bytes_sent != 0;
+    switch (life_.turn(sink_.heard, owed)) {
+    case remote::liveness::action::give_up:
         given_up_ = true;
         close();
         return;
-    }
-    if (greeted && silent_ > 0 && !asked_)
+    case remote::liveness::action::ask:
         ask_for_life();
+        break;
+    case remote::liveness::action::go_on:
+        break;
+    }
     watch();
 }
 
 void link::ask_for_life()
 {
-    asked_ = true;
     ping_.clear();
     ping_.push("PING");
     using event = boost::redis::any_adapter::parse_event;
@@ -142,7 +136,7 @@ void link::ask_for_life()
             ++sink_.heard;
     };
     connection_.async_exec(ping_, boost::redis::any_adapter(boost::redis::any_adapter::impl_t(count)),
-        [self = shared_from_this()](const error_code&, std::size_t) { self->asked_ = false; });
+        [self = shared_from_this()](const error_code&, std::size_t) { self->life_.answered(); });
 }
 
 void link::exec(const boost::redis::request& request, boost::redis::any_adapter adapter, exec_handler done)

@@ -4,6 +4,7 @@
 #include "redis/reply.hpp"
 #include "redis/settings.hpp"
 #include "redis/stream.hpp"
+#include "remote/liveness.hpp"
 #include "remote/tls.hpp"
 
 #include <colock/error.hpp>
@@ -72,13 +73,8 @@ private:
     boost::redis::config config_;
     /// Half a health interval.
     const std::chrono::steady_clock::duration watch_interval_;
-    const unsigned greeting_limit_;
+    remote::liveness life_;
     asio::steady_timer watcher_;
-    std::uint64_t heard_before_ = 0;
-    /// Of these, without a sign of life.
-    unsigned silent_ = 0;
-    /// An answer to PING is owed.
-    bool asked_ = false;
     bool given_up_ = false;
     bool ended_ = false;
     boost::redis::request ping_;
