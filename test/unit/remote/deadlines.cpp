@@ -1,0 +1,61 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/deadlines.hpp"
+#include "support/print.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/test/unit_test.hpp>
+
+using namespace colock;
+using namespace std::chrono_literals;
+using remote::deadlines;
+using remote::delivery;
+
+namespace {
+
+constexpr lease_clock::time_point start{std::chrono::hours(100)};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(remote_deadlines)
+
+BOOST_AUTO_TEST_CASE(an_operation_has_its_whole_time_and_no_more)
+{
+    const deadlines limits(5s);
+    BOOST_TEST((limits.of(start) == start + 5s));
+    BOOST_TEST(!deadlines::is_over(start + 5s, start + 5s - 1ns));
+    BOOST_TEST(deadlines::is_over(start + 5s, start + 5s));
+    BOOST_TEST((deadlines(lease_clock::duration::max()).of(start) == lease_clock::time_point::max()));
+}
+
+BOOST_AUTO_TEST_CASE(the_pace_is_a_small_part_of_it)
+{
+    BOOST_TEST((deadlines(10ms).pace() == 5ms));
+    BOOST_TEST((deadlines(1s).pace() == 50ms));
+    BOOST_TEST((deadlines(1h).pace() == 100ms));
+}
+
+BOOST_AUTO_TEST_CASE(time_in_which_the_event_loop_stood_still_is_not_charged)
+{
+    BOOST_TEST((deadlines::stood_still(start, start) == 0s));
+    // Timers are early, and late, by a little.
+    BOOST_TEST((deadlines::stood_still(start, start - 1ms) == 0s));
+    BOOST_TEST((deadlines::stood_still(start, start + 250ms) == 0s));
+    BOOST_TEST((deadlines::stood_still(start, start + 251ms) == 251ms));
+    BOOST_TEST((deadlines::stood_still(start, start + 1h) == 1h));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_not_sent_has_not_happened_and_what_was_may_have)
+{
+    const auto trouble = make_failure(errc::unavailable, "nobody is there", asio::error::connection_refused);
+    BOOST_TEST(deadlines::overdue(delivery::unsent, nullptr)->code == errc::unavailable);
+    BOOST_TEST(deadlines::overdue(delivery::unsent, nullptr)->detail == "not sent within the operation timeout");
+    const auto unsent = deadlines::overdue(delivery::unsent, trouble);
+    BOOST_TEST(unsent->code == errc::unavailable);
+    BOOST_TEST(unsent->detail == "not sent within the operation timeout: nobody is there");
+    BOOST_TEST((unsent->cause == asio::error::connection_refused));
+    const auto unanswered = deadlines::overdue(delivery::unanswered, trouble);
+    BOOST_TEST(unanswered->code == errc::outcome_unknown);
+    BOOST_TEST(unanswered->detail == "no answer within the operation timeout");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
