@@ -1,0 +1,178 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/lifeline.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::remote {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What "at once" means for a connection: whoever was just answered may have the next request in hand.
+constexpr lease_clock::duration at_once = 10ms;
+/// For so long a connection goes on being made for which nobody waits any more.
+constexpr lease_clock::duration unwanted_connecting = 1s;
+/// A timer that is armed for longer would make no difference.
+constexpr lease_clock::duration longest_turn = 60s;
+
+constexpr bool keeps(lease_clock::duration idle_timeout)
+{
+    return idle_timeout == lease_clock::duration::max();
+}
+
+} // namespace
+
+lifeline::action lifeline::next(lease_clock::time_point now, event what, demand by)
+{
+    switch (what) {
+    case event::wanted:
+        if (phase_ != phase::idle)
+            return {};
+        phase_ = phase::connecting;
+        demoted_ = false;
+        given_up_ = false;
+        return {.what = action::kind::connect};
+    case event::opened:
+        return opened(now);
+    case event::failed:
+        return failed(by);
+    case event::refused:
+        return rest();
+    case event::lost:
+    case event::silent:
+        return lost(what, by);
+    case event::told:
+        return phase_ == phase::ending ? again(by, action::news::none) : action{};
+    case event::due:
+        if (phase_ != phase::waiting)
+            return {};
+        phase_ = phase::idle;
+        return by.needed ? next(now, event::wanted, by) : rest();
+    case event::turn:
+        return turn(now, by);
+    case event::given_up:
+        given_up_ = true;
+        return {};
+    case event::forked:
+        fork();
+        return {};
+    }
+    return {};
+}
+
+lifeline::action lifeline::opened(lease_clock::time_point now)
+{
+    phase_ = phase::open;
+    used_ = now;
+    delays_.reset();
+    const auto before = was_ready_ ? action::news::none : action::news::ready;
+    was_ready_ = true;
+    return {.say = std::exchange(is_lost_, false) ? action::news::reconnected : before};
+}
+
+lifeline::action lifeline::failed(demand by)
+{
+    // Who hears of this hears of the end of it.
+    is_lost_ = is_lost_ || was_ready_;
+    return again(by, action::news::unreachable);
+}
+
+lifeline::action lifeline::lost(event how, demand by)
+{
+    if (phase_ == phase::connecting)
+        return failed(by);
+    if (phase_ != phase::open)
+        return {};
+    phase_ = phase::ending;
+    // So much silence was wait enough.
+    at_once_ = how == event::silent;
+    // One that we have given up ourselves is no loss.
+    const bool is_news = !given_up_ && !is_lost_;
+    is_lost_ = is_lost_ || is_news;
+    const auto say = is_news ? action::news::suspended : action::news::none;
+    // The next connection is only made when everybody has been told of the end of this one.
+    return by.under_way ? action{.say = say} : again(by, say);
+}
+
+lifeline::action lifeline::again(demand by, action::news say)
+{
+    if (!by.needed)
+        return rest(say);
+    phase_ = phase::waiting;
+    return {.what = action::kind::wait,
+        .say = say,
+        .delay = std::exchange(at_once_, false) ? lease_clock::duration::zero() : delays_.next()};
+}
+
+lifeline::action lifeline::rest(action::news say) noexcept
+{
+    phase_ = phase::idle;
+    return {.what = action::kind::rest, .say = say};
+}
+
+lifeline::action lifeline::turn(lease_clock::time_point now, demand by)
+{
+    if (by.used || by.under_way)
+        used_ = now;
+    if (by.needed)
+        return {};
+    const auto unused = now - used_;
+    switch (phase_) {
+    case phase::waiting:
+        return rest();
+    case phase::connecting:
+        // Whoever comes next may need it.
+        return closes_ || retired_ || unused >= unwanted_connecting ? rest() : action{};
+    case phase::open: {
+        const bool is_due =
+            retired_ || closes_ || (!keeps(idle_timeout_) && unused >= std::max(idle_timeout_, at_once));
+        // No loss: nothing is under way, and nobody is told.
+        return is_due && !by.under_way ? rest() : action{};
+    }
+    case phase::idle:
+    case phase::ending:
+        return {};
+    }
+    return {};
+}
+
+void lifeline::fork() noexcept
+{
+    phase_ = phase::idle;
+    demoted_ = false;
+    was_ready_ = false;
+    is_lost_ = false;
+}
+
+void lifeline::close(lease_clock::time_point by) noexcept
+{
+    closes_ = true;
+    close_by_ = std::min(close_by_, by);
+}
+
+bool lifeline::closed(lease_clock::time_point now, surroundings beside) noexcept
+{
+    const bool all_closed = phase_ == phase::idle && !beside.others_open;
+    if (!all_closed && (beside.untold || !out_of_time(now)))
+        return false;
+    close_by_ = lease_clock::time_point::max();
+    return true;
+}
+
+std::optional<lease_clock::duration> lifeline::turns_again_in(
+    demand by, surroundings beside, lease_clock::duration pace) const noexcept
+{
+    if (!by.needed && phase_ == phase::idle && !beside.others_open && !beside.closing)
+        return std::nullopt;
+    if (by.needed || closes_ || beside.closing)
+        return pace;
+    if (phase_ != phase::open && phase_ != phase::idle)
+        return unwanted_connecting;
+    if (retired_)
+        return at_once;
+    return keeps(idle_timeout_) ? lease_clock::duration::max() : std::clamp(idle_timeout_, at_once, longest_turn);
+}
+
+} // namespace colock::remote
