@@ -4,6 +4,7 @@
 #include "redis/client.hpp"
 #include "redis/failures.hpp"
 #include "redis/scripts.hpp"
+#include "remote/epochs.hpp"
 #include "remote/stored_owner.hpp"
 
 #include <algorithm>
@@ -29,10 +30,10 @@ constexpr std::size_t keys_per_script = 200;
 /// What the adapter keeps with a claim that did not go the short way.
 struct claim_state
 {
-    /// Connections on which a create of this claim was sent, and not answered.
-    std::vector<std::uint64_t> unanswered{};
+    /// Creates of this claim that were sent, and not answered.
+    remote::doubts creates{};
     /// The same of extensions: they create nothing, but set the time that is left.
-    std::vector<std::uint64_t> unanswered_extends{};
+    remote::doubts extends{};
     /// Of the last create that was answered.
     bool granted = false;
     /// A writer's intent of ours may exist.
@@ -96,13 +97,12 @@ const std::string& value_of(const settings& config, const claim& of)
 void note_answer(const client& owner, claim& of, std::uint64_t link)
 {
     auto* const state = find_state(of);
-    if (!state || (state->unanswered.empty() && state->unanswered_extends.empty()))
+    if (!state || (state->creates.empty() && state->extends.empty()))
         return;
-    const auto is_past = [&](std::uint64_t each) { return each == link || owner.settled(each); };
-    std::erase_if(state->unanswered_extends, is_past);
-    if (std::erase_if(state->unanswered, is_past) > 0 && state->unanswered.empty())
+    static_cast<void>(state->extends.disproved_by(link, owner.connections()));
+    if (state->creates.disproved_by(link, owner.connections()))
         of.clear_taint();
-    if (state->unanswered.empty() && state->unanswered_extends.empty())
+    if (state->creates.empty() && state->extends.empty())
         of.clear_late();
 }
 
@@ -117,7 +117,7 @@ lease_clock::duration remaining_of(const reply& milliseconds_left)
 lease_clock::time_point deadline_of(const claim& of, const client& owner)
 {
     const auto sent = of.sent();
-    return sent == lease_clock::time_point{} ? sent : sent + owner.config().operation_timeout;
+    return sent == lease_clock::time_point{} ? sent : owner.config().deadlines().of(sent);
 }
 
 failure_ptr in_doubt()
@@ -247,7 +247,7 @@ public:
             auto& state = state_of(*claim_);
             state.granted = state.granted || held;
             if (how == delivery::unanswered) {
-                state.unanswered.push_back(sent_on);
+                state.creates.add(sent_on);
                 // The answer that was lost may have told of one.
                 const bool by_script = step_ == step::by_script || step_ == step::by_whole_script;
                 state.intent = state.intent || (by_script && claim_->queues());
@@ -454,7 +454,7 @@ private:
             note_answer(owner_, *claim_, sent_on);
             state->granted = false;
             state->intent = false;
-            if (promise_ == promise::for_good && !state->unanswered.empty()) {
+            if (promise_ == promise::for_good && !state->creates.empty()) {
                 done_({release_status::failed, in_doubt()});
                 return;
             }
@@ -502,7 +502,7 @@ private:
         if (how == delivery::unanswered) {
             auto& state = state_of(*claim_);
             state.granted = true;
-            state.unanswered_extends.push_back(sent_on);
+            state.extends.add(sent_on);
         }
         done_({extend_status::failed, std::move(why)});
     }
@@ -609,7 +609,7 @@ private:
     void failed(delivery how, failure_ptr why) override
     {
         if (how == delivery::unanswered)
-            state_of(*next_).unanswered.push_back(sent_on);
+            state_of(*next_).creates.add(sent_on);
         done_({{release_status::failed, why}, create_outcome::failed(why)});
     }
 
@@ -873,7 +873,7 @@ public:
         }
         if (auto* const state = find_state(*claim)) {
             state->source.reset();
-            if (!state->granted && !state->intent && state->unanswered.empty()) {
+            if (!state->granted && !state->intent && state->creates.empty()) {
                 done({release_status::not_held, nullptr});
                 return;
             }

@@ -3,6 +3,7 @@
 
 #include "redis/reply.hpp"
 #include "redis/scripts.hpp"
+#include "remote/deadlines.hpp"
 #include "remote/operation_memory.hpp"
 
 #include <colock/adapter.hpp>
@@ -29,16 +30,7 @@ inline constexpr boost::redis::request::config once{
     .hello_with_priority = false,
 };
 
-/// What became of an operation's commands.
-enum class delivery : unsigned char
-{
-    /// Every command has its reply.
-    answered,
-    /// Certainly not sent.
-    unsent,
-    /// Sent, at least in part, and not answered.
-    unanswered,
-};
+using remote::delivery;
 
 /// A script that does for many locks in one run what each would else ask for by itself, and its answer: one for each,
 /// or one for all if it was refused.

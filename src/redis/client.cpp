@@ -37,13 +37,6 @@ constexpr std::size_t part_of(std::size_t load)
 constexpr std::size_t worth_a_turn = 8;
 constexpr std::size_t most_spare = most_in_flight;
 constexpr lease_clock::duration anchor_interval = 1s;
-/// What "at once" means for a connection: whoever was just answered may have the next request in hand.
-constexpr std::chrono::milliseconds at_once = 10ms;
-/// For so long a connection goes on being made for which nobody waits any more.
-constexpr lease_clock::duration unwanted_connecting = 1s;
-/// A tick that is later than this did not come in time because nobody ran the event loop.
-constexpr lease_clock::duration most_late = 250ms;
-constexpr std::size_t most_unproven = 1024;
 
 } // namespace
 
@@ -59,7 +52,7 @@ std::shared_ptr<client> client::make(
     const asio::any_io_executor& executor, detail::settings checked, std::weak_ptr<client_events> events)
 {
     auto made = std::make_shared<client>(std::move(checked), std::move(events));
-    made->runtime_ = std::make_unique<runtime>(executor);
+    made->runtime_ = std::make_unique<runtime>(executor, saturating_cast(made->config_.idle_timeout));
     colock::detail::context_service::join(executor, made);
     return made;
 }
@@ -78,7 +71,7 @@ client::batch_ptr client::fresh_batch()
 void client::submit(operation_ptr added)
 {
     if (added->deadline == lease_clock::time_point{})
-        added->deadline = lease_clock::now() + config_.operation_timeout;
+        added->deadline = config_.deadlines().of(lease_clock::now());
     bool first = false;
     {
         const std::lock_guard guard(mutex_);
@@ -139,9 +132,9 @@ void client::push_anchor(boost::redis::request& request, script::form sent) cons
     scripts::get().anchor.push(request, sent, 1, config_.fence_key, highest_fence_);
 }
 
-bool client::settled(std::uint64_t number) const noexcept
+const remote::epochs& client::connections() const noexcept
 {
-    return number > runtime_->forgotten && !runtime_->unproven_links.contains(number);
+    return runtime_->connections;
 }
 
 // Sending.
@@ -151,12 +144,11 @@ void client::flush()
     auto& run = *runtime_;
     flush_due_.store(false, std::memory_order_relaxed);
     run.used_since_tick = true;
-    if ((run.now == runtime::phase::idle || run.closes) && !queue_empty()) {
-        run.closes = false;
-        if (run.now == runtime::phase::idle)
-            connect();
+    if ((run.life.idle() || run.life.closes()) && !queue_empty()) {
+        run.life.reopen();
+        carry_out(decide(remote::lifeline::event::wanted));
     }
-    while (run.now == runtime::phase::open && !run.draining && run.in_flight.size() < most_in_flight) {
+    while (run.life.takes_requests() && run.in_flight.size() < most_in_flight) {
         auto unqueued = run.operations_in_flight;
         for (const auto& each : run.answers)
             unqueued += each->size();
@@ -188,30 +180,26 @@ void client::send(batch_ptr next)
 void client::answered(batch_ptr sent, std::uint64_t number, const error_code& code)
 {
     auto& run = *runtime_;
-    if (number <= run.inherited) {
+    if (run.connections.inherited(number)) {
         fail(std::move(sent), make_failure(errc::forked));
         return;
     }
     std::erase(run.in_flight, sent.get());
     run.operations_in_flight -= sent->size();
     if (sent->refused_as_replica())
-        run.draining = true;
+        run.life.demote();
     if (code) {
         // Before anyone is told: what is unanswered may arrive late until that connection is known to be dead.
-        run.unproven_links.try_emplace(number, runtime::unproven{run.client_id, run.run_id});
-        if (run.unproven_links.size() > most_unproven) {
-            run.forgotten = run.unproven_links.begin()->first;
-            run.unproven_links.erase(run.unproven_links.begin());
-        }
+        run.connections.lost(number, {run.client_id, run.run_id});
         sent->finish(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
         recycle(std::move(sent));
     } else {
         run.answers.push_back(std::move(sent));
     }
 
-    if (run.now == runtime::phase::ending)
-        after_loss();
-    else if (run.draining && run.in_flight.empty())
+    if (run.in_flight.empty() && run.life.ending())
+        carry_out(decide(remote::lifeline::event::told));
+    else if (run.in_flight.empty() && run.life.demoted())
         run.commands->close();
     else if (!queue_empty())
         flush();
@@ -243,7 +231,7 @@ void client::tell()
     }
     if (!queue_empty())
         flush();
-    else if (run.now == runtime::phase::open && run.in_flight.empty() && run.answers.empty() && !run.telling)
+    else if (run.life.open() && run.in_flight.empty() && run.answers.empty() && !run.telling)
         one_at_a_time_.store(true, std::memory_order_relaxed);
 }
 
@@ -266,29 +254,34 @@ bool client::needed() const noexcept
     return !queue_empty() || !runtime_->in_flight.empty() || !runtime_->answers.empty() || watched();
 }
 
+remote::lifeline::demand client::demand() const noexcept
+{
+    return {.needed = needed(), .under_way = !runtime_->in_flight.empty()};
+}
+
+remote::lifeline::surroundings client::surroundings() const noexcept
+{
+    const auto& run = *runtime_;
+    return {.others_open = run.messages != nullptr,
+        .untold = !run.in_flight.empty() || !run.answers.empty(),
+        .closing = !run.closing.empty()};
+}
+
 void client::arm_tick()
 {
     auto& run = *runtime_;
-    const bool working = needed();
-    const bool closing = run.closes || !run.closing.empty();
-    if (!working && run.now == runtime::phase::idle && !run.messages && run.closing.empty()) {
-        // The context may run out of work now, and not when the connection would have been idle for long enough.
+    auto pace = config_.deadlines().pace();
+    if (run.listening.polls() || config_.plain())
+        pace = std::min<lease_clock::duration>(pace, config_.poll_interval);
+    const auto wanted = run.life.turns_again_in(demand(), surroundings(), pace);
+    if (!wanted) {
         if (std::exchange(run.tick_at, lease_clock::time_point::max()) != lease_clock::time_point::max())
             run.ticker.cancel();
         return;
     }
-    lease_clock::duration delay;
-    if (working || closing) {
-        delay = std::clamp<lease_clock::duration>(config_.operation_timeout / 20, 5ms, 100ms);
-        if (run.polls || config_.plain())
-            delay = std::min<lease_clock::duration>(delay, config_.poll_interval);
-    } else if (run.now != runtime::phase::open && run.now != runtime::phase::idle) {
-        delay = unwanted_connecting;
-    } else if (config_.keeps_connection() && !retired_) {
+    const auto delay = *wanted;
+    if (delay == lease_clock::duration::max())
         return;
-    } else {
-        delay = retired_ ? at_once : std::clamp(config_.idle_timeout, at_once, 60'000ms);
-    }
     // An earlier tick will do, and a little later one.
     if (run.tick_at != lease_clock::time_point::max() && run.tick_delay <= delay)
         return;
@@ -307,17 +300,9 @@ void client::arm_tick()
 
 void client::tick(lease_clock::time_point due)
 {
-    auto& run = *runtime_;
-    const auto now = lease_clock::now();
-    // What was answered while the event loop stood still has not been read yet.
-    const auto stood_still = now - due > most_late ? now - due : lease_clock::duration::zero();
-    if (std::exchange(run.used_since_tick, false) || !run.in_flight.empty())
-        run.used = now;
-
-    postpone_all(stood_still);
+    postpone_all(remote::deadlines::stood_still(due, lease_clock::now()));
     end_overdue();
     sweep_channels();
-
     close_if_idle();
     arm_tick();
 }
@@ -325,37 +310,14 @@ void client::tick(lease_clock::time_point due)
 void client::close_if_idle()
 {
     auto& run = *runtime_;
+    carry_out(decide(remote::event_line::event::turn));
     const auto now = lease_clock::now();
-    if (!watched()) {
-        if (run.messages)
-            run.messages->close();
-        if (run.message_retry_pending)
-            run.message_retry.cancel();
-    }
-    if (run.close_by <= now)
+    if (run.life.out_of_time(now))
         give_up_all();
-    if (!needed()) {
-        // Nothing stands that could be kept. One that is being made may be needed by whoever comes next.
-        const bool wanted = !run.closes && !retired_ && now - run.used < unwanted_connecting;
-        if (run.now == runtime::phase::waiting || (run.now == runtime::phase::connecting && !wanted))
-            stop_connecting();
-        const bool due = retired_ || run.closes ||
-                         (!config_.keeps_connection() && now - run.used >= std::max(config_.idle_timeout, at_once));
-        if (due)
-            begin_close();
-    }
+    auto by = demand();
+    by.used = std::exchange(run.used_since_tick, false);
+    carry_out(run.life.next(now, remote::lifeline::event::turn, by));
     finish_close();
-}
-
-void client::stop_connecting()
-{
-    auto& run = *runtime_;
-    run.retry.cancel();
-    run.now = runtime::phase::idle;
-    if (!run.commands)
-        return;
-    run.commands->close();
-    asio::post(run.strand, [old = std::exchange(run.commands, nullptr)] {});
 }
 
 /// The time that a close was given is over: what is queued is not sent any more, and no answer is waited for.
@@ -364,37 +326,18 @@ void client::give_up_all()
     auto& run = *runtime_;
     fail_queue(make_failure(errc::unavailable, "the adapter was closed before this could be sent",
         run.problem ? run.problem->cause : error_code()));
-    if (run.now != runtime::phase::open || run.in_flight.empty())
+    if (!run.life.open() || run.in_flight.empty())
         return;
-    run.given_up = true;
+    carry_out(decide(remote::lifeline::event::given_up));
     run.commands->close();
-}
-
-void client::begin_close()
-{
-    auto& run = *runtime_;
-    if (run.messages)
-        run.messages->close();
-    if (run.now == runtime::phase::open && run.commands && run.in_flight.empty()) {
-        // No loss: nothing is under way, and nobody is told.
-        run.now = runtime::phase::idle;
-        run.commands->close();
-        asio::post(run.strand, [old = std::exchange(run.commands, nullptr)] {});
-    }
 }
 
 void client::finish_close() noexcept
 {
     auto& run = *runtime_;
-    if (run.closing.empty())
-        return;
     // Whoever hears of the close hears nothing more.
-    if (!run.failed.empty())
+    if (run.closing.empty() || !run.failed.empty() || !run.life.closed(lease_clock::now(), surroundings()))
         return;
-    const bool all_closed = run.now == runtime::phase::idle && !run.messages;
-    if (!all_closed && (run.close_by > lease_clock::now() || !run.in_flight.empty() || !run.answers.empty()))
-        return;
-    run.close_by = lease_clock::time_point::max();
     for (auto& each : std::exchange(run.closing, {}))
         each(closed{});
 }
@@ -404,9 +347,7 @@ void client::close(lease_clock::duration deadline, completion<closed> done)
     on_strand([deadline, done = std::move(done)](client& self) mutable {
         auto& run = *self.runtime_;
         run.closing.push_back(std::move(done));
-        run.closes = true;
-        const auto now = lease_clock::now();
-        run.close_by = std::min(run.close_by, saturating_add(now, deadline));
+        run.life.close(saturating_add(lease_clock::now(), deadline));
         self.sweep_channels();
         self.close_if_idle();
         self.arm_tick();
@@ -415,9 +356,9 @@ void client::close(lease_clock::duration deadline, completion<closed> done)
 
 void client::retire() noexcept
 {
-    retired_ = true;
     try {
         on_strand([](client& self) {
+            self.runtime_->life.retire();
             self.close_if_idle();
             self.arm_tick();
         });
@@ -445,19 +386,15 @@ void client::context_forked() noexcept
     // At once, and not on the strand: what is queued there would come first, and write to connections that the parent
     // goes on using. The child leaves them without a word, and kills nothing.
     auto& run = *runtime_;
-    run.inherited = run.numbers;
+    run.connections.inherit(run.numbers);
     for (auto* const each : {&run.commands, &run.messages}) {
         if (!*each)
             continue;
         (*each)->disown();
         asio::post(run.strand, [old = std::exchange(*each, nullptr)] {});
     }
-    run.now = runtime::phase::idle;
-    run.draining = false;
-    run.was_ready = false;
-    run.announced_loss = false;
-    run.messages_ready = false;
-    run.unproven_links.clear();
+    carry_out(decide(remote::lifeline::event::forked));
+    carry_out(decide(remote::event_line::event::forked));
     run.in_flight.clear();
     run.operations_in_flight = 0;
 

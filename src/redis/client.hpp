@@ -7,6 +7,9 @@
 #include "redis/scripts.hpp"
 #include "redis/settings.hpp"
 #include "redis/waiting_writers.hpp"
+#include "remote/epochs.hpp"
+#include "remote/event_line.hpp"
+#include "remote/lifeline.hpp"
 
 #include <colock/adapter.hpp>
 #include <colock/clock.hpp>
@@ -58,9 +61,8 @@ public:
 
     /// Sends an operation as soon as may be. Its end comes from the strand; dropped if the context is gone.
     void submit(operation_ptr added);
-    /// On the strand: a request that was sent on that connection, and not answered, can take effect no more, or has
-    /// already. True for the connection in use, whose requests are carried out in order.
-    [[nodiscard]] bool settled(std::uint64_t link) const noexcept;
+    /// On the strand: of which connections requests may still arrive.
+    [[nodiscard]] const remote::epochs& connections() const noexcept;
     /// Whether the fence is due to be lifted to the server's clock; says so once per interval.
     [[nodiscard]] bool anchor_due(lease_clock::time_point now) noexcept;
     /// On the strand, as the next.
@@ -148,15 +150,20 @@ private:
     void greet();
     void greeted(const reply_list& replies, std::size_t info_at);
     void settle_previous();
-    void settled_previous(const reply_list& replies, const std::vector<std::uint64_t>& killed);
+    void settled_previous(const reply_list& replies, const std::vector<remote::epochs::suspect>& killed);
     void opened();
     void command_link_ended(const error_code& code);
-    void after_loss();
     void refuse(const failure_ptr& why);
     /// Could not connect.
     void fail_to_connect(failure_ptr why);
     [[nodiscard]] std::string address() const;
-    void retry_later();
+    [[nodiscard]] remote::lifeline::action decide(remote::lifeline::event what);
+    /// \param loss why the connection has ended
+    void carry_out(const remote::lifeline::action& decided, const error_code& loss = {});
+    void announce(remote::lifeline::action::news what, const error_code& loss) const;
+    /// Of the connection for commands.
+    void let_go();
+    void retry_in(lease_clock::duration delay);
     void inspect_server(const reply& info);
     void warn_once(std::string message);
 
@@ -165,6 +172,9 @@ private:
     /// They would come from another server than the one that commands go to.
     [[nodiscard]] bool messages_are_elsewhere() const;
     void ensure_messages();
+    [[nodiscard]] remote::event_line::action decide(remote::event_line::event what);
+    void carry_out(const remote::event_line::action& decided);
+    void connect_messages_in(lease_clock::duration delay);
     void connect_messages();
     void messages_greeted(const reply_list& replies);
     void subscribe_some();
@@ -172,7 +182,6 @@ private:
     void unsubscribe(const std::vector<std::string>& names);
     void receive_messages();
     void message_link_ended();
-    void poll_instead(const std::string& why);
     /// Some of what is due for channels by now, and the rest in turns to come.
     void sweep_channels();
     /// These do some of it, and tell whether there is more.
@@ -182,10 +191,10 @@ private:
     void arm_tick();
     void tick(lease_clock::time_point due);
     void close_if_idle();
-    void stop_connecting();
-    void begin_close();
     void give_up_all();
     void finish_close() noexcept;
+    [[nodiscard]] remote::lifeline::demand demand() const noexcept;
+    [[nodiscard]] remote::lifeline::surroundings surroundings() const noexcept;
     [[nodiscard]] bool needed() const noexcept;
     [[nodiscard]] bool watched() const noexcept { return !channels_.empty(); }
 
@@ -204,7 +213,6 @@ private:
     std::vector<batch_ptr> spare_;
     /// What belongs to the strand, the strand included. Null once the context has shut down.
     std::unique_ptr<runtime> runtime_;
-    std::atomic<bool> retired_{false};
     /// The last answer found nothing else to do: the next operation need not wait for others to travel with.
     std::atomic<bool> one_at_a_time_{false};
     /// A flush has been posted that will find whatever is queued before it begins.

@@ -61,13 +61,9 @@ void push_greeting(boost::redis::request& request, const location& who)
 
 void client::connect()
 {
-    auto& run = *runtime_;
-    run.now = runtime::phase::connecting;
-    run.draining = false;
-    run.given_up = false;
     if (config_.where.tls && !read_tls_files())
         return;
-    run.server = {};
+    runtime_->server = {};
     if (config_.where.master.empty())
         connect_to(config_.where.socket_path.empty() ? config_.where.hosts.front() : endpoint{});
     else
@@ -134,7 +130,7 @@ void client::ask_sentinel(std::size_t which)
         });
     sentinel->run([self = shared_from_this(), sentinel, found, which](const error_code& code) {
         sentinel->close();
-        if (self->runtime_->now != runtime::phase::connecting || self->runtime_->commands != sentinel)
+        if (self->runtime_->life.now() != remote::lifeline::phase::connecting || self->runtime_->commands != sentinel)
             return;
         asio::post(self->runtime_->strand, [old = sentinel] {});
         // Once it has answered, its connection is closed by us.
@@ -250,45 +246,34 @@ void client::settle_previous()
 {
     auto& run = *runtime_;
     // Client ids start anew with the server's process: to kill one of another process would hit a stranger.
-    std::erase_if(run.unproven_links, [&](const auto& each) {
-        return !run.run_id.empty() && !each.second.run_id.empty() && each.second.run_id != run.run_id;
-    });
-    std::vector<std::uint64_t> killed;
-    std::vector<std::int64_t> ids;
-    for (const auto& [number, each] : run.unproven_links) {
-        if (each.refused)
-            continue;
-        killed.push_back(number);
-        ids.push_back(each.client_id);
-    }
-    if (ids.empty() && config_.plain()) {
+    const auto suspects = run.connections.to_close(run.run_id);
+    if (suspects.empty() && config_.plain()) {
         opened();
         return;
     }
     exchange::start(
         run.commands,
-        [self = shared_from_this(), ids](boost::redis::request& request) {
-            for (const auto id : ids)
-                request.push("CLIENT", "KILL", "ID", id);
+        [self = shared_from_this(), suspects](boost::redis::request& request) {
+            for (const auto& each : suspects)
+                request.push("CLIENT", "KILL", "ID", each.id);
             if (!self->config_.plain())
                 self->push_anchor(request, script::form::whole);
         },
-        [self = shared_from_this(), used = run.commands, killed](delivery how, const reply_list& replies) {
+        [self = shared_from_this(), used = run.commands, suspects](delivery how, const reply_list& replies) {
             if (how == delivery::answered && self->runtime_->commands == used)
-                self->settled_previous(replies, killed);
+                self->settled_previous(replies, suspects);
         });
 }
 
-void client::settled_previous(const reply_list& replies, const std::vector<std::uint64_t>& killed)
+void client::settled_previous(const reply_list& replies, const std::vector<remote::epochs::suspect>& killed)
 {
     auto& run = *runtime_;
     for (std::size_t i = 0; i < killed.size(); ++i) {
         if (replies[i].is(reply::kind::number)) {
-            run.unproven_links.erase(killed[i]);
+            run.connections.closed(killed[i].number);
             continue;
         }
-        if (const auto found = run.unproven_links.find(killed[i]); found != run.unproven_links.end())
-            found->second.refused = true;
+        run.connections.refused(killed[i].number);
         warn_once("CLIENT KILL is not allowed, so an interrupted acquire can only be settled by waiting for its ttl");
     }
     if (!config_.plain() && !replies.back().is(reply::kind::number)) {
@@ -305,19 +290,8 @@ void client::settled_previous(const reply_list& replies, const std::vector<std::
 
 void client::opened()
 {
-    auto& run = *runtime_;
-    run.now = runtime::phase::open;
-    run.commands_backoff.reset();
-    run.problem = nullptr;
-    run.used = lease_clock::now();
-    if (const auto events = events_.lock()) {
-        if (run.announced_loss)
-            events->on_reconnected();
-        else if (!run.was_ready)
-            events->on_ready();
-    }
-    run.was_ready = true;
-    run.announced_loss = false;
+    runtime_->problem = nullptr;
+    carry_out(decide(remote::lifeline::event::opened));
     check_messages();
     flush();
     ensure_messages();
@@ -325,51 +299,33 @@ void client::opened()
 
 void client::command_link_ended(const error_code& code)
 {
+    using event = remote::lifeline::event;
     auto& run = *runtime_;
-    const bool was_open = run.now == runtime::phase::open;
-    if (run.now == runtime::phase::waiting || run.now == runtime::phase::idle)
-        return;
-    const auto why =
-        run.draining ? replica_in_place_of_master() : make_failure(errc::unavailable, code.message(), code);
-    run.now = runtime::phase::ending;
-    // Two intervals of silence were wait enough.
-    run.reconnects_at_once = was_open && code == boost::redis::error::pong_timeout;
-    if (was_open && !run.announced_loss && !run.given_up) {
-        run.announced_loss = true;
-        if (const auto events = events_.lock())
-            events->on_suspended(code);
-    }
-    if (!was_open && code.category() == asio::error::get_ssl_category()) {
+    if (!run.life.open() && code.category() == asio::error::get_ssl_category()) {
         refuse(make_failure(
             errc::misconfigured_backend, "no trusted TLS connection to the server: " + code.message(), code));
         return;
     }
-    if (was_open) {
-        run.problem = why;
-        after_loss();
-    } else {
-        fail_to_connect(why);
-    }
-}
-
-void client::after_loss()
-{
-    auto& run = *runtime_;
-    // The next connection is only made when every request of this one has been told of its end.
-    if (!run.in_flight.empty())
-        return;
-    retry_later();
+    run.problem =
+        run.life.demoted() ? replica_in_place_of_master() : make_failure(errc::unavailable, code.message(), code);
+    carry_out(decide(code == boost::redis::error::pong_timeout ? event::silent : event::lost), code);
 }
 
 void client::fail_to_connect(failure_ptr why)
 {
+    runtime_->problem = std::move(why);
+    carry_out(decide(remote::lifeline::event::failed));
+}
+
+void client::refuse(const failure_ptr& why)
+{
     auto& run = *runtime_;
-    run.problem = std::move(why);
-    // Who hears of this hears of the end of it.
-    run.announced_loss = run.announced_loss || run.was_ready;
-    if (const auto events = events_.lock())
-        events->on_unreachable(run.problem, address());
-    retry_later();
+    run.problem = why;
+    give_up_queue(why);
+    carry_out(decide(remote::lifeline::event::refused));
+    if (!run.giving_up)
+        end_given_up();
+    arm_tick();
 }
 
 std::string client::address() const
@@ -385,46 +341,79 @@ std::string client::address() const
     return all;
 }
 
-void client::retry_later()
+// What was decided about the connection.
+
+remote::lifeline::action client::decide(remote::lifeline::event what)
 {
-    auto& run = *runtime_;
-    if (run.commands) {
-        run.commands->close();
-        // Destroyed by a fresh handler: this one may be among its own.
-        asio::post(run.strand, [old = std::exchange(run.commands, nullptr)] {});
-    }
-    if (!needed()) {
-        run.now = runtime::phase::idle;
+    return runtime_->life.next(lease_clock::now(), what, demand());
+}
+
+void client::carry_out(const remote::lifeline::action& decided, const error_code& loss)
+{
+    using kind = remote::lifeline::action::kind;
+    announce(decided.say, loss);
+    switch (decided.what) {
+    case kind::none:
+        return;
+    case kind::connect:
+        connect();
+        return;
+    case kind::wait:
+        let_go();
+        retry_in(decided.delay);
+        arm_tick();
+        return;
+    case kind::rest:
+        runtime_->retry.cancel();
+        let_go();
         arm_tick();
         finish_close();
         return;
     }
-    run.now = runtime::phase::waiting;
-    run.retry.expires_after(
-        std::exchange(run.reconnects_at_once, false) ? lease_clock::duration::zero() : run.commands_backoff.next());
-    run.retry.async_wait([self = shared_from_this()](const error_code& code) {
-        if (code || self->runtime_->now != runtime::phase::waiting)
-            return;
-        self->runtime_->now = runtime::phase::idle;
-        if (self->needed())
-            self->connect();
-        else
-            self->arm_tick();
-    });
-    arm_tick();
 }
 
-void client::refuse(const failure_ptr& why)
+void client::announce(remote::lifeline::action::news what, const error_code& loss) const
+{
+    using news = remote::lifeline::action::news;
+    const auto events = events_.lock();
+    if (!events)
+        return;
+    switch (what) {
+    case news::none:
+        return;
+    case news::ready:
+        events->on_ready();
+        return;
+    case news::suspended:
+        events->on_suspended(loss);
+        return;
+    case news::reconnected:
+        events->on_reconnected();
+        return;
+    case news::unreachable:
+        events->on_unreachable(runtime_->problem, address());
+        return;
+    }
+}
+
+void client::let_go()
 {
     auto& run = *runtime_;
-    run.problem = why;
-    run.now = runtime::phase::idle;
-    if (run.commands) {
-        run.commands->close();
-        asio::post(run.strand, [old = std::exchange(run.commands, nullptr)] {});
-    }
-    fail_queue(why);
-    arm_tick();
+    if (!run.commands)
+        return;
+    run.commands->close();
+    // Destroyed by a fresh handler: this one may be among its own.
+    asio::post(run.strand, [old = std::exchange(run.commands, nullptr)] {});
+}
+
+void client::retry_in(lease_clock::duration delay)
+{
+    auto& run = *runtime_;
+    run.retry.expires_after(delay);
+    run.retry.async_wait([self = shared_from_this()](const error_code& code) {
+        if (!code)
+            self->carry_out(self->decide(remote::lifeline::event::due));
+    });
 }
 
 void client::warn_once(std::string message)

@@ -47,7 +47,7 @@ void client::end_overdue()
     end_unsent(std::move(unsent));
     if (unanswered.empty())
         return;
-    const auto why = make_failure(errc::outcome_unknown, "no answer within the operation timeout");
+    const auto why = remote::deadlines::overdue(delivery::unanswered, run.problem);
     for (auto& each : unanswered) {
         auto& ended = *each;
         ended.end(std::move(each), delivery::unanswered, why);
@@ -72,7 +72,7 @@ std::vector<operation_ptr> client::take_unsent(lease_clock::time_point now, std:
 {
     auto& run = *runtime_;
     // Once a connection stands, what is queued does not stay so for long.
-    const bool by_wish = run.now != runtime::phase::open;
+    const bool by_wish = !run.life.open();
     std::vector<operation_ptr> taken;
     const std::lock_guard guard(mutex_);
     while (room > 0 && run.looked_at < queue_.size()) {
@@ -99,10 +99,7 @@ void client::end_unsent(std::vector<operation_ptr> overdue)
 {
     if (overdue.empty())
         return;
-    auto& run = *runtime_;
-    auto detail = "not sent within the operation timeout" + (run.problem ? ": " + run.problem->detail : std::string());
-    const auto why =
-        make_failure(errc::unavailable, std::move(detail), run.problem ? run.problem->cause : error_code());
+    const auto why = remote::deadlines::overdue(delivery::unsent, runtime_->problem);
     for (auto& each : overdue) {
         auto& ended = *each;
         ended.end(std::move(each), delivery::unsent, why);

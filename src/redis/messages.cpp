@@ -18,8 +18,6 @@ constexpr std::size_t most_channels_per_turn = 256;
 constexpr unsigned most_subscriptions_in_flight = 4;
 /// A channel is kept a little after its last use: the next waiter on the same key is often on its way.
 constexpr lease_clock::duration channel_linger = 1s;
-/// Servers that answer by turns to one name must not keep us connecting.
-constexpr unsigned most_detours = 4;
 
 void wake_all(channels::completions ended)
 {
@@ -63,7 +61,7 @@ void client::ask_for_turn()
     try {
         on_strand([](client& self) {
             self.turn_due_ = false;
-            self.runtime_->closes = false;
+            self.runtime_->life.reopen();
             self.ensure_messages();
             self.arm_tick();
         });
@@ -77,7 +75,7 @@ void client::sweep_channels()
 {
     auto& run = *runtime_;
     bool more = forget_unused();
-    if (run.polls || config_.plain())
+    if (run.listening.polls() || config_.plain())
         more = poll_some() || more;
     if (!more || run.sweeping)
         return;
@@ -92,10 +90,10 @@ void client::sweep_channels()
 bool client::forget_unused()
 {
     auto& run = *runtime_;
-    const bool lingers = !retired_ && !run.closes && config_.idle_timeout != 0ms;
+    const bool lingers = !run.life.retired() && !run.life.closes() && config_.idle_timeout != 0ms;
     const auto unused = channels_.forget_unused(
         lease_clock::now(), lingers ? channel_linger : lease_clock::duration::zero(), most_channels_per_turn);
-    if (!unused.subscribed.empty() && run.messages_ready && watched())
+    if (!unused.subscribed.empty() && run.listening.ready() && watched())
         unsubscribe(unused.subscribed);
     return unused.more;
 }
@@ -103,8 +101,8 @@ bool client::forget_unused()
 bool client::poll_some()
 {
     // Those who had begun to wait before it was known that they have to poll.
-    const auto unknown =
-        runtime_->polls ? channels_.take_idle(most_channels_per_turn) : std::vector<channels::channel_ptr>();
+    const auto unknown = runtime_->listening.polls() ? channels_.take_idle(most_channels_per_turn)
+                                                     : std::vector<channels::channel_ptr>();
     wake_all(channels_.wake(unknown));
     auto due = channels_.take_due(lease_clock::now() - config_.poll_interval, most_channels_per_turn);
     const bool more = !unknown.empty() || due.size() >= most_channels_per_turn;
@@ -116,15 +114,9 @@ bool client::poll_some()
 
 void client::check_messages()
 {
-    auto& run = *runtime_;
-    run.detours = 0;
-    if (std::exchange(run.polls, false)) {
-        // The user may have been given the right since.
-        channels_.poll(config_.plain());
-        channels_.begin_round();
-    }
-    if (run.messages_ready && messages_are_elsewhere())
-        run.messages->close();
+    using event = remote::event_line::event;
+    const bool elsewhere = runtime_->listening.ready() && messages_are_elsewhere();
+    carry_out(decide(elsewhere ? event::requests_elsewhere : event::requests_here));
 }
 
 bool client::messages_are_elsewhere() const
@@ -137,20 +129,63 @@ bool client::messages_are_elsewhere() const
 
 void client::ensure_messages()
 {
-    auto& run = *runtime_;
-    if (run.polls || !watched())
+    carry_out(decide(remote::event_line::event::wanted));
+}
+
+remote::event_line::action client::decide(remote::event_line::event what)
+{
+    return runtime_->listening.next(what, {.wanted = watched(), .requests = runtime_->life.now()});
+}
+
+void client::carry_out(const remote::event_line::action& decided)
+{
+    using kind = remote::event_line::action::kind;
+    switch (decided.what) {
+    case kind::none:
         return;
-    if (run.messages) {
+    case kind::connect:
+        connect_messages();
+        return;
+    case kind::connect_requests:
+        carry_out(decide(remote::lifeline::event::wanted));
+        return;
+    case kind::listen_elsewhere:
+        warn_once("messages of releases come from another server than the one that keeps the locks, so waiters may "
+                  "notice a release late");
         subscribe_some();
         return;
-    }
-    if (run.message_retry_pending)
+    case kind::listen:
+        subscribe_some();
         return;
-    // The server is found, and its refusals are met, by the connection for commands.
-    if (run.now == runtime::phase::open)
-        connect_messages();
-    else if (run.now == runtime::phase::idle)
-        connect();
+    case kind::poll:
+        channels_.poll(true);
+        runtime_->messages->close();
+        arm_tick();
+        return;
+    case kind::close:
+        runtime_->messages->close();
+        return;
+    case kind::ask_anew:
+        channels_.poll(config_.plain());
+        channels_.begin_round();
+        return;
+    case kind::wait:
+        connect_messages_in(decided.delay);
+        return;
+    case kind::stop_waiting:
+        runtime_->message_retry.cancel();
+        return;
+    }
+}
+
+void client::connect_messages_in(lease_clock::duration delay)
+{
+    auto& run = *runtime_;
+    run.message_retry.expires_after(delay);
+    run.message_retry.async_wait([self = shared_from_this()](const error_code& code) {
+        if (!code)
+            self->carry_out(self->decide(remote::event_line::event::due));
+    });
 }
 
 void client::connect_messages()
@@ -159,7 +194,6 @@ void client::connect_messages()
     auto context = run.tls ? run.tls->share() : asio::ssl::context(asio::ssl::context::tls_client);
     run.messages =
         std::make_shared<link>(run.strand, config_, run.server, config_.where.tls, std::move(context), ++run.numbers);
-    run.messages_ready = false;
     run.messages_run_id.clear();
     run.subscriptions_in_flight = 0;
     exchange::start(
@@ -182,34 +216,26 @@ void client::connect_messages()
 
 void client::messages_greeted(const reply_list& replies)
 {
+    using event = remote::event_line::event;
     auto& run = *runtime_;
     if (replies[0].is_error()) {
         // What passes is not worth a word. Commands may go on for long on a connection that was made before.
         if (const auto why = refusal(replies[0]); why->code != errc::unavailable)
             warn_once("the connection for messages of releases is refused, so waiters may notice a release late (" +
                       why->detail + ")");
-        run.messages->close();
+        carry_out(decide(event::refused));
         return;
     }
     if (!replies[1].is_error())
         run.messages_run_id = info_field(replies[1].text, "run_id");
-    if (messages_are_elsewhere()) {
-        if (run.detours++ < most_detours) {
-            run.messages->close();
-            return;
-        }
-        warn_once("messages of releases come from another server than the one that keeps the locks, so waiters may "
-                  "notice a release late");
-    }
-    run.messages_ready = true;
     run.messages->send_at_once();
-    subscribe_some();
+    carry_out(decide(messages_are_elsewhere() ? event::greeted_elsewhere : event::greeted_here));
 }
 
 void client::subscribe_some()
 {
     auto& run = *runtime_;
-    while (run.messages_ready && !run.polls && run.subscriptions_in_flight < most_subscriptions_in_flight) {
+    while (run.listening.ready() && run.subscriptions_in_flight < most_subscriptions_in_flight) {
         auto asked = channels_.take_idle(most_channels_per_turn);
         if (asked.empty())
             return;
@@ -237,20 +263,19 @@ void client::subscribed(const std::vector<channels::channel_ptr>& asked, const r
 {
     auto& run = *runtime_;
     --run.subscriptions_in_flight;
-    if (!run.messages_ready)
+    if (!run.listening.ready())
         return;
-    if (answer.is_error()) {
-        // Any other refusal may have passed at the next attempt. This connection is done with either way: the PING has
-        // had the answer to the SUBSCRIBE, and the next to ask would have that of the PING.
-        if (refusal_code(answer.text) == errc::access_denied)
-            poll_instead(answer.text);
-        run.messages_ready = false;
-        run.messages->close();
+    using event = remote::event_line::event;
+    if (!answer.is_error()) {
+        wake_all(channels_.arm(asked));
+        carry_out(decide(event::confirmed));
         return;
     }
-    run.messages_backoff.reset();
-    wake_all(channels_.arm(asked));
-    subscribe_some();
+    // The PING has had the answer to the SUBSCRIBE, and the next to ask would have that of the PING.
+    const bool denied = refusal_code(answer.text) == errc::access_denied;
+    if (denied)
+        warn_once("messages of releases cannot be received, so waiters poll (" + answer.text.substr(0, 100) + ")");
+    carry_out(decide(denied ? event::denied : event::refused));
 }
 
 void client::unsubscribe(const std::vector<std::string>& names)
@@ -285,28 +310,10 @@ void client::message_link_ended()
 {
     auto& run = *runtime_;
     asio::post(run.strand, [old = std::exchange(run.messages, nullptr)] {});
-    run.messages_ready = false;
     channels_.begin_round();
-    if (run.polls || !watched()) {
-        arm_tick();
-        finish_close();
-        return;
-    }
-    run.message_retry_pending = true;
-    run.message_retry.expires_after(run.messages_backoff.next());
-    run.message_retry.async_wait([self = shared_from_this()](const error_code& code) {
-        self->runtime_->message_retry_pending = false;
-        if (!code)
-            self->ensure_messages();
-    });
-}
-
-void client::poll_instead(const std::string& why)
-{
-    runtime_->polls = true;
-    channels_.poll(true);
-    warn_once("messages of releases cannot be received, so waiters poll (" + why.substr(0, 100) + ")");
+    carry_out(decide(remote::event_line::event::ended));
     arm_tick();
+    finish_close();
 }
 
 } // namespace colock::redis::detail

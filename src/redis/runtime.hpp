@@ -5,14 +5,14 @@
 #include "redis/client.hpp"
 #include "redis/failures.hpp"
 #include "redis/link.hpp"
-#include "remote/backoff.hpp"
+#include "remote/event_line.hpp"
+#include "remote/lifeline.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
 #include <deque>
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -63,33 +63,15 @@ private:
 
 struct client::runtime
 {
-    enum class phase : unsigned char
-    {
-        /// Nothing to do.
-        idle,
-        /// Asking Sentinels, connecting, greeting.
-        connecting,
-        open,
-        /// The connection has ended; its requests are being told so.
-        ending,
-        /// Connects again when the timer fires.
-        waiting,
-    };
-    struct unproven
-    {
-        std::int64_t client_id;
-        std::string run_id;
-        bool refused = false;
-    };
-
     struct failed_batch
     {
         batch_ptr operations;
         failure_ptr why;
     };
 
-    explicit runtime(const asio::any_io_executor& executor)
-        : strand(colock::detail::new_strand(executor)), ticker(strand), retry(strand), message_retry(strand)
+    runtime(const asio::any_io_executor& executor, lease_clock::duration idle_timeout)
+        : strand(colock::detail::new_strand(executor)), ticker(strand), retry(strand), message_retry(strand),
+          life(idle_timeout)
     {
     }
 
@@ -99,14 +81,17 @@ struct client::runtime
     asio::steady_timer message_retry;
     lease_clock::time_point tick_at = lease_clock::time_point::max();
     lease_clock::duration tick_delay{};
-    lease_clock::time_point used{};
     bool used_since_tick = false;
 
+    /// Decides about the connection for commands.
+    remote::lifeline life;
+    /// Decides about the one for messages.
+    remote::event_line listening;
     std::unique_ptr<remote::tls_material> tls;
     endpoint server;
-    phase now = phase::idle;
     std::shared_ptr<link> commands;
-    std::uint64_t numbers = 0;
+    /// Of the last connection that was made.
+    remote::epoch numbers = 0;
     std::int64_t client_id = 0;
     std::string run_id;
     std::vector<batch*> in_flight;
@@ -124,45 +109,23 @@ struct client::runtime
     /// Where in the queue the look at what is overdue goes on, and whether a handler is posted that does so.
     std::size_t looked_at = 0;
     bool looking = false;
-    /// No more is sent; the connection is closed once nothing is in flight.
-    bool draining = false;
-    /// Closed by us, whatever is unanswered: nobody is told of a loss.
-    bool given_up = false;
-    /// Connections up to this number are those of the process that this one was forked from.
-    std::uint64_t inherited = 0;
-    bool was_ready = false;
-    bool announced_loss = false;
-    bool reconnects_at_once = false;
-    remote::backoff commands_backoff;
     /// Why there is no connection.
     failure_ptr problem;
     /// What was wrong with the first Sentinel that did not name the master.
     failure_ptr sentinel_problem;
-    /// Connections that ended with requests unanswered, and were not killed on the server.
-    std::map<std::uint64_t, unproven> unproven_links;
-    /// Nothing is known any more of connections up to this number.
-    std::uint64_t forgotten = 0;
+    remote::epochs connections;
     std::set<std::string> warned;
 
     std::shared_ptr<link> messages;
-    bool messages_ready = false;
-    bool message_retry_pending = false;
-    remote::backoff messages_backoff;
     /// Requests of theirs that are unanswered.
     unsigned subscriptions_in_flight = 0;
     /// The process of the server that the connection for messages was made to; empty if that is not known.
     std::string messages_run_id;
-    /// How often, since commands have gone where they go now, messages were found to come from elsewhere.
-    unsigned detours = 0;
     /// The next part of what is due for channels is posted already.
     bool sweeping = false;
-    /// Messages cannot be had: waiters poll.
-    bool polls = false;
 
-    /// Closed as soon as nobody needs it, until somebody uses it again.
-    bool closes = false;
+    /// Told once all is closed.
     std::vector<completion<closed>> closing;
-    lease_clock::time_point close_by = lease_clock::time_point::max();
 };
 
 template <class Function, class Initiate>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "redis/url.hpp"
+#include "remote/deadlines.hpp"
 
 #include <colock/redis/adapter.hpp>
 
@@ -33,12 +34,8 @@ struct settings
     /// \throws validation_error
     explicit settings(const options& given);
 
+    [[nodiscard]] remote::deadlines deadlines() const noexcept { return remote::deadlines(operation_timeout); }
     [[nodiscard]] bool plain() const noexcept { return layout == redis::layout::plain; }
-    /// What is beyond the clock's range never comes.
-    [[nodiscard]] bool keeps_connection() const noexcept
-    {
-        return saturating_cast(idle_timeout) == lease_clock::duration::max();
-    }
 };
 
 } // namespace colock::redis::detail
