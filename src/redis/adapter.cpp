@@ -6,6 +6,7 @@
 #include "redis/scripts.hpp"
 #include "remote/epochs.hpp"
 #include "remote/stored_owner.hpp"
+#include "remote/wait_sources.hpp"
 
 #include <algorithm>
 #include <set>
@@ -40,7 +41,7 @@ struct claim_state
     bool intent = false;
     /// Part of a shared holder's name, so it stays.
     std::int64_t created = remote::wall_clock_ms();
-    std::optional<client::interest> source{};
+    std::optional<remote::interest> source{};
 };
 
 claim_state* find_state(const claim& of) noexcept
@@ -844,7 +845,7 @@ public:
             // A second attempt: busy is as likely as not, and the script tells at once how long.
             first = step::by_script;
             if (state->source)
-                state->source->seen = state->source->source()->changes.load(std::memory_order_acquire);
+                state->source->look();
         } else if (claim->mode() == lock_mode::shared) {
             // The name that a reader is stored under is made once.
             static_cast<void>(state_of(*claim));
@@ -909,13 +910,14 @@ public:
         auto& state = state_of(*claim);
         if (!state.source)
             state.source.emplace(client_->watch(lock_key(config(), claim->key())));
-        client_->wait(state.source->source(), *claim, state.source->seen, std::move(done));
+        if (!state.source->wait(*claim, done))
+            done(woken{});
     }
 
     void cancel_wait(claim& claim) noexcept override
     {
         if (const auto* const state = find_state(claim); state && state->source)
-            client_->cancel_wait(*state->source->source(), claim);
+            state->source->cancel_wait(claim);
     }
 
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override

@@ -43,7 +43,7 @@ constexpr lease_clock::duration anchor_interval = 1s;
 client::client(detail::settings checked, std::weak_ptr<client_events> events)
     : config_(std::move(checked)), events_(std::move(events))
 {
-    channels_.poll(config_.plain());
+    sources_.poll(config_.plain());
 }
 
 client::~client() = default;
@@ -376,7 +376,7 @@ void client::context_shutdown() noexcept
         dead = std::move(runtime_);
         queued.swap(queue_);
     }
-    static_cast<void>(channels_.drop_all());
+    static_cast<void>(sources_.drop_all());
 }
 
 void client::context_forked() noexcept
@@ -402,7 +402,7 @@ void client::context_forked() noexcept
     for (auto& each : std::exchange(run.answers, {}))
         run.failed.push_back({std::move(each), why});
     give_up_queue(why);
-    std::ranges::move(channels_.drop_all(), std::back_inserter(run.wakes));
+    std::ranges::move(sources_.drop_all(), std::back_inserter(run.wakes));
     // What is told to others is told from the strand, as ever.
     on_strand([](client& self) {
         self.end_given_up();

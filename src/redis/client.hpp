@@ -3,13 +3,13 @@
 
 #include "core/context_service.hpp"
 #include "redis/batch.hpp"
-#include "redis/channels.hpp"
 #include "redis/scripts.hpp"
 #include "redis/settings.hpp"
 #include "redis/waiting_writers.hpp"
 #include "remote/epochs.hpp"
 #include "remote/event_line.hpp"
 #include "remote/lifeline.hpp"
+#include "remote/wait_sources.hpp"
 
 #include <colock/adapter.hpp>
 #include <colock/clock.hpp>
@@ -72,28 +72,8 @@ public:
     /// Keys on which writers have met readers of late.
     [[nodiscard]] waiting_writers& writers() noexcept { return writers_; }
 
-    /// Interest in a key's channel lasts as long as the object.
-    class interest
-    {
-    public:
-        interest(std::shared_ptr<client> owner, std::shared_ptr<channel> watched, std::uint64_t seen) noexcept;
-        interest(interest&&) noexcept = default;
-        interest& operator=(interest&&) = delete;
-        ~interest();
-
-        [[nodiscard]] const std::shared_ptr<channel>& source() const noexcept { return watched_; }
-        /// The channel's changes that the watcher knows of.
-        std::uint64_t seen;
-
-    private:
-        std::shared_ptr<client> owner_;
-        std::shared_ptr<channel> watched_;
-    };
-    [[nodiscard]] int listens(const std::string& name) const { return channels_.armed(name) ? 1 : 0; }
-    [[nodiscard]] interest watch(const std::string& name);
-    /// Ends when the channel's changes are no longer at `seen`.
-    void wait(const std::shared_ptr<channel>& watched, const claim& who, std::uint64_t seen, completion<woken> done);
-    void cancel_wait(const channel& watched, const claim& who) noexcept { channels_.cancel_wait(watched, who); }
+    [[nodiscard]] int listens(const std::string& channel) const { return sources_.armed(channel) ? 1 : 0; }
+    [[nodiscard]] remote::interest watch(const std::string& channel);
 
     /// Closes what nobody needs, and ends at the latest after `deadline`.
     void close(lease_clock::duration deadline, completion<closed> done);
@@ -178,7 +158,7 @@ private:
     void connect_messages();
     void messages_greeted(const reply_list& replies);
     void subscribe_some();
-    void subscribed(const std::vector<channels::channel_ptr>& asked, const reply& answer);
+    void subscribed(const std::vector<remote::wait_sources::source_ptr>& asked, const reply& answer);
     void unsubscribe(const std::vector<std::string>& names);
     void receive_messages();
     void message_link_ended();
@@ -196,7 +176,7 @@ private:
     [[nodiscard]] remote::lifeline::demand demand() const noexcept;
     [[nodiscard]] remote::lifeline::surroundings surroundings() const noexcept;
     [[nodiscard]] bool needed() const noexcept;
-    [[nodiscard]] bool watched() const noexcept { return !channels_.empty(); }
+    [[nodiscard]] bool watched() const noexcept { return !sources_.empty(); }
 
     /// Of the channels; from any thread.
     void ask_for_turn();
@@ -222,7 +202,8 @@ private:
     std::int64_t highest_fence_ = 0;
     waiting_writers writers_;
 
-    channels channels_;
+    /// The channel of each key that somebody waits for.
+    remote::wait_sources sources_;
     /// A turn of the channels has been posted that will find whatever is due before it begins.
     std::atomic<bool> turn_due_{false};
 };

@@ -19,7 +19,7 @@ constexpr unsigned most_subscriptions_in_flight = 4;
 /// A channel is kept a little after its last use: the next waiter on the same key is often on its way.
 constexpr lease_clock::duration channel_linger = 1s;
 
-void wake_all(channels::completions ended)
+void wake_all(remote::wait_sources::completions ended)
 {
     for (auto& each : ended)
         each(woken{});
@@ -27,29 +27,11 @@ void wake_all(channels::completions ended)
 
 } // namespace
 
-client::interest::interest(std::shared_ptr<client> owner, std::shared_ptr<channel> watched, std::uint64_t seen) noexcept
-    : seen(seen), owner_(std::move(owner)), watched_(std::move(watched))
+remote::interest client::watch(const std::string& channel)
 {
-}
-
-client::interest::~interest()
-{
-    if (owner_)
-        owner_->channels_.leave(*watched_, lease_clock::now());
-}
-
-client::interest client::watch(const std::string& name)
-{
-    auto [watched, seen] = channels_.watch(name);
-    interest made(shared_from_this(), std::move(watched), seen);
+    remote::interest made(std::shared_ptr<remote::wait_sources>(shared_from_this(), &sources_), channel);
     ask_for_turn();
     return made;
-}
-
-void client::wait(const std::shared_ptr<channel>& watched, const claim& who, std::uint64_t seen, completion<woken> done)
-{
-    if (!channels_.wait(watched, who, seen, done))
-        done(woken{});
 }
 
 // In turns: whatever is due for many channels.
@@ -91,20 +73,20 @@ bool client::forget_unused()
 {
     auto& run = *runtime_;
     const bool lingers = !run.life.retired() && !run.life.closes() && config_.idle_timeout != 0ms;
-    const auto unused = channels_.forget_unused(
+    const auto unused = sources_.forget_unused(
         lease_clock::now(), lingers ? channel_linger : lease_clock::duration::zero(), most_channels_per_turn);
-    if (!unused.subscribed.empty() && run.listening.ready() && watched())
-        unsubscribe(unused.subscribed);
+    if (!unused.asked.empty() && run.listening.ready() && watched())
+        unsubscribe(unused.asked);
     return unused.more;
 }
 
 bool client::poll_some()
 {
     // Those who had begun to wait before it was known that they have to poll.
-    const auto unknown = runtime_->listening.polls() ? channels_.take_idle(most_channels_per_turn)
-                                                     : std::vector<channels::channel_ptr>();
-    wake_all(channels_.wake(unknown));
-    auto due = channels_.take_due(lease_clock::now() - config_.poll_interval, most_channels_per_turn);
+    const auto unknown = runtime_->listening.polls() ? sources_.take_idle(most_channels_per_turn)
+                                                     : std::vector<remote::wait_sources::source_ptr>();
+    wake_all(sources_.wake(unknown));
+    auto due = sources_.take_due(lease_clock::now() - config_.poll_interval, most_channels_per_turn);
     const bool more = !unknown.empty() || due.size() >= most_channels_per_turn;
     wake_all(std::move(due));
     return more;
@@ -158,7 +140,7 @@ void client::carry_out(const remote::event_line::action& decided)
         subscribe_some();
         return;
     case kind::poll:
-        channels_.poll(true);
+        sources_.poll(true);
         runtime_->messages->close();
         arm_tick();
         return;
@@ -166,8 +148,8 @@ void client::carry_out(const remote::event_line::action& decided)
         runtime_->messages->close();
         return;
     case kind::ask_anew:
-        channels_.poll(config_.plain());
-        channels_.begin_round();
+        sources_.poll(config_.plain());
+        sources_.begin_round();
         return;
     case kind::wait:
         connect_messages_in(decided.delay);
@@ -236,7 +218,7 @@ void client::subscribe_some()
 {
     auto& run = *runtime_;
     while (run.listening.ready() && run.subscriptions_in_flight < most_subscriptions_in_flight) {
-        auto asked = channels_.take_idle(most_channels_per_turn);
+        auto asked = sources_.take_idle(most_channels_per_turn);
         if (asked.empty())
             return;
         ++run.subscriptions_in_flight;
@@ -259,7 +241,7 @@ void client::subscribe_some()
     }
 }
 
-void client::subscribed(const std::vector<channels::channel_ptr>& asked, const reply& answer)
+void client::subscribed(const std::vector<remote::wait_sources::source_ptr>& asked, const reply& answer)
 {
     auto& run = *runtime_;
     --run.subscriptions_in_flight;
@@ -267,7 +249,7 @@ void client::subscribed(const std::vector<channels::channel_ptr>& asked, const r
         return;
     using event = remote::event_line::event;
     if (!answer.is_error()) {
-        wake_all(channels_.arm(asked));
+        wake_all(sources_.arm(asked));
         carry_out(decide(event::confirmed));
         return;
     }
@@ -297,7 +279,7 @@ void client::receive_messages()
 {
     auto& run = *runtime_;
     run.messages->receive([self = shared_from_this(), used = run.messages](const error_code& code) {
-        auto ended = self->channels_.changed(used->messages());
+        auto ended = self->sources_.changed(used->messages());
         used->messages().clear();
         // The loop goes on first: what is woken may take its time.
         if (!code && self->runtime_->messages == used)
@@ -310,7 +292,7 @@ void client::message_link_ended()
 {
     auto& run = *runtime_;
     asio::post(run.strand, [old = std::exchange(run.messages, nullptr)] {});
-    channels_.begin_round();
+    sources_.begin_round();
     carry_out(decide(remote::event_line::event::ended));
     arm_tick();
     finish_close();

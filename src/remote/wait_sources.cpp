@@ -1,16 +1,18 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/channels.hpp"
+#include "remote/wait_sources.hpp"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
-namespace colock::redis::detail {
+namespace colock::remote {
 
-std::pair<channels::channel_ptr, std::uint64_t> channels::watch(const std::string& name)
+std::pair<wait_sources::source_ptr, std::uint64_t> wait_sources::watch(const std::string& name)
 {
     const std::lock_guard guard(mutex_);
     auto found = known_.find(name);
     if (found == known_.end()) {
-        const auto added = std::make_shared<channel>(name);
+        const auto added = std::make_shared<wait_source>(name);
         added->place = idle_.insert(idle_.end(), added);
         try {
             found = known_.emplace(added->name, added).first;
@@ -21,12 +23,12 @@ std::pair<channels::channel_ptr, std::uint64_t> channels::watch(const std::strin
     }
     auto& watched = *found->second;
     ++watched.interested;
-    // On a channel that is armed already, a message may have passed since the watcher last looked at the lock.
+    // Where events arrive already, one may have passed since the watcher last looked at the lock.
     const bool is_armed = watched.armed == round_;
     return {found->second, is_armed ? 0 : watched.changes.load(std::memory_order_relaxed)};
 }
 
-void channels::leave(channel& watched, lease_clock::time_point now) noexcept
+void wait_sources::leave(wait_source& watched, lease_clock::time_point now) noexcept
 {
     const std::lock_guard guard(mutex_);
     if (--watched.interested > 0)
@@ -45,47 +47,47 @@ void channels::leave(channel& watched, lease_clock::time_point now) noexcept
     }
 }
 
-bool channels::wait(const channel_ptr& watched, const claim& who, std::uint64_t seen, completion<woken>& done)
+bool wait_sources::wait(const source_ptr& watched, const claim& who, std::uint64_t seen, lease_clock::time_point now,
+    completion<woken>& done)
 {
     const std::lock_guard guard(mutex_);
     if (watched->changes.load(std::memory_order_acquire) != seen)
         return false;
-    const auto now = lease_clock::now();
     if (polls_)
         waits_.push_back({now, watched});
     watched->waiters.push_back({&who, std::move(done), now});
     return true;
 }
 
-void channels::cancel_wait(const channel& watched, const claim& who) noexcept
+void wait_sources::cancel_wait(const wait_source& watched, const claim& who) noexcept
 {
     completion<woken> dropped;
     const std::lock_guard guard(mutex_);
-    auto& waiters = const_cast<channel&>(watched).waiters;
-    const auto found = std::ranges::find(waiters, &who, &channel::waiter::who);
+    auto& waiters = const_cast<wait_source&>(watched).waiters;
+    const auto found = std::ranges::find(waiters, &who, &wait_source::waiter::who);
     if (found == waiters.end())
         return;
     dropped.swap(found->done);
     waiters.erase(found);
 }
 
-bool channels::empty() const noexcept
+bool wait_sources::empty() const noexcept
 {
     const std::lock_guard guard(mutex_);
     return known_.empty();
 }
 
-bool channels::armed(const std::string& name) const
+bool wait_sources::armed(const std::string& name) const
 {
     const std::lock_guard guard(mutex_);
     const auto found = known_.find(name);
     return found != known_.end() && found->second->armed == round_;
 }
 
-std::vector<channels::channel_ptr> channels::take_idle(std::size_t most)
+std::vector<wait_sources::source_ptr> wait_sources::take_idle(std::size_t most)
 {
     const std::lock_guard guard(mutex_);
-    std::vector<channel_ptr> taken;
+    std::vector<source_ptr> taken;
     taken.reserve(std::min(most, idle_.size()));
     while (taken.size() < most && !idle_.empty()) {
         taken.push_back(idle_.front());
@@ -95,7 +97,7 @@ std::vector<channels::channel_ptr> channels::take_idle(std::size_t most)
     return taken;
 }
 
-void channels::take_waiters(channel& changed, completions& into)
+void wait_sources::take_waiters(wait_source& changed, completions& into)
 {
     changed.changes.fetch_add(1, std::memory_order_acq_rel);
     for (auto& each : changed.waiters)
@@ -103,7 +105,7 @@ void channels::take_waiters(channel& changed, completions& into)
     changed.waiters.clear();
 }
 
-channels::completions channels::arm(const std::vector<channel_ptr>& asked)
+wait_sources::completions wait_sources::arm(const std::vector<source_ptr>& asked)
 {
     const std::lock_guard guard(mutex_);
     completions ended;
@@ -114,7 +116,7 @@ channels::completions channels::arm(const std::vector<channel_ptr>& asked)
     return ended;
 }
 
-channels::completions channels::wake(const std::vector<channel_ptr>& which)
+wait_sources::completions wait_sources::wake(const std::vector<source_ptr>& which)
 {
     const std::lock_guard guard(mutex_);
     completions ended;
@@ -123,7 +125,7 @@ channels::completions channels::wake(const std::vector<channel_ptr>& which)
     return ended;
 }
 
-channels::completions channels::changed(const std::vector<std::string>& names)
+wait_sources::completions wait_sources::changed(const std::vector<std::string>& names)
 {
     const std::lock_guard guard(mutex_);
     completions ended;
@@ -134,21 +136,22 @@ channels::completions channels::changed(const std::vector<std::string>& names)
     return ended;
 }
 
-void channels::begin_round() noexcept
+void wait_sources::begin_round() noexcept
 {
     const std::lock_guard guard(mutex_);
     ++round_;
     idle_.splice(idle_.end(), asked_);
 }
 
-void channels::forget(channel& which)
+void wait_sources::forget(wait_source& which)
 {
     auto& in = which.asked == round_ ? asked_ : idle_;
     in.erase(which.place);
     known_.erase(which.name);
 }
 
-channels::unused channels::forget_unused(lease_clock::time_point now, lease_clock::duration linger, std::size_t most)
+wait_sources::unused wait_sources::forget_unused(
+    lease_clock::time_point now, lease_clock::duration linger, std::size_t most)
 {
     unused found;
     const std::lock_guard guard(mutex_);
@@ -166,14 +169,14 @@ channels::unused channels::forget_unused(lease_clock::time_point now, lease_cloc
             lingering_.push_back({now, each});
         } else {
             if (each->asked == round_)
-                found.subscribed.push_back(each->name);
+                found.asked.push_back(each->name);
             forget(*each);
         }
     }
     return found;
 }
 
-void channels::poll(bool on)
+void wait_sources::poll(bool on)
 {
     const std::lock_guard guard(mutex_);
     polls_ = on;
@@ -181,12 +184,12 @@ void channels::poll(bool on)
         waits_.clear();
 }
 
-channels::completions channels::take_due(lease_clock::time_point before, std::size_t most)
+wait_sources::completions wait_sources::take_due(lease_clock::time_point before, std::size_t most)
 {
     const std::lock_guard guard(mutex_);
     completions ended;
     while (ended.size() < most && !waits_.empty() && waits_.front().since <= before) {
-        // Another message may have ended that wait; then this finds nothing as old.
+        // Another event may have ended that wait; then this finds nothing as old.
         auto& which = *waits_.front().which;
         const auto since = waits_.front().since;
         for (auto each = which.waiters.begin(); each != which.waiters.end();) {
@@ -203,7 +206,7 @@ channels::completions channels::take_due(lease_clock::time_point before, std::si
     return ended;
 }
 
-channels::completions channels::drop_all() noexcept
+wait_sources::completions wait_sources::drop_all() noexcept
 {
     decltype(known_) known;
     completions dropped;
@@ -222,4 +225,20 @@ channels::completions channels::drop_all() noexcept
     return dropped;
 }
 
-} // namespace colock::redis::detail
+interest::interest(std::shared_ptr<wait_sources> of, const std::string& name) : of_(std::move(of))
+{
+    std::tie(watched_, seen_) = of_->watch(name);
+}
+
+interest::~interest()
+{
+    if (of_)
+        of_->leave(*watched_, lease_clock::now());
+}
+
+bool interest::wait(const claim& who, completion<woken>& done)
+{
+    return of_->wait(watched_, who, seen_, lease_clock::now(), done);
+}
+
+} // namespace colock::remote

@@ -1,0 +1,244 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/wait_sources.hpp"
+#include "support/driver.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+using remote::wait_sources;
+
+namespace {
+
+constexpr lease_clock::time_point begun{std::chrono::hours(100)};
+
+/// Waits on one source.
+struct listener
+{
+    listener(wait_sources& all, const std::string& name) : of(&all), claim(driver::exclusive(name))
+    {
+        std::tie(source, seen) = all.watch(name);
+    }
+    /// False if there is something new.
+    bool wait(lease_clock::time_point now = begun)
+    {
+        completion<woken> done([this](woken) { ++wakes; });
+        return of->wait(source, *claim, seen, now, done);
+    }
+    void look() { seen = source->changes; }
+
+    wait_sources* of;
+    plain_claim_ptr claim;
+    wait_sources::source_ptr source;
+    std::uint64_t seen = 0;
+    int wakes = 0;
+};
+
+std::size_t wake(wait_sources::completions ended)
+{
+    for (auto& each : ended)
+        each(woken{});
+    return ended.size();
+}
+
+std::vector<std::string> names_of(const std::vector<wait_sources::source_ptr>& sources)
+{
+    std::vector<std::string> names;
+    for (const auto& each : sources)
+        names.push_back(each->name);
+    return names;
+}
+
+using names = std::vector<std::string>;
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(remote_wait_sources)
+
+BOOST_AUTO_TEST_CASE(each_key_is_asked_for_once_however_many_wait)
+{
+    wait_sources all;
+    BOOST_TEST(all.empty());
+    listener one(all, "a"), two(all, "a"), other(all, "b");
+    BOOST_TEST(!all.empty());
+    BOOST_TEST(names_of(all.take_idle(1)) == names{"a"}, boost::test_tools::per_element());
+    BOOST_TEST(names_of(all.take_idle(9)) == names{"b"}, boost::test_tools::per_element());
+    BOOST_TEST(all.take_idle(9).empty());
+}
+
+BOOST_AUTO_TEST_CASE(whoever_waits_looks_again_when_events_begin_to_arrive)
+{
+    wait_sources all;
+    listener one(all, "a");
+    BOOST_TEST(one.wait());
+    const auto asked = all.take_idle(9);
+    BOOST_TEST(!all.armed("a"));
+    BOOST_TEST(wake(all.arm(asked)) == 1U);
+    BOOST_TEST(one.wakes == 1);
+    BOOST_TEST(all.armed("a"));
+    // It has not looked yet.
+    BOOST_TEST(!one.wait());
+    one.look();
+    BOOST_TEST(one.wait());
+}
+
+BOOST_AUTO_TEST_CASE(who_comes_while_events_arrive_looks_before_waiting)
+{
+    wait_sources all;
+    listener one(all, "a");
+    wake(all.arm(all.take_idle(9)));
+    listener late(all, "a");
+    BOOST_TEST(!late.wait());
+    late.look();
+    BOOST_TEST(late.wait());
+}
+
+BOOST_AUTO_TEST_CASE(an_event_ends_the_waits_on_its_key_and_those_that_are_about_to_begin)
+{
+    wait_sources all;
+    listener one(all, "a"), two(all, "a"), other(all, "b");
+    wake(all.arm(all.take_idle(9)));
+    for (auto* each : {&one, &two, &other}) {
+        each->look();
+        BOOST_TEST(each->wait());
+    }
+    BOOST_TEST(wake(all.changed({"a", "nobody's"})) == 2U);
+    BOOST_TEST(one.wakes == 1);
+    BOOST_TEST(two.wakes == 1);
+    BOOST_TEST(other.wakes == 0);
+    BOOST_TEST(!one.wait());
+    // Once each.
+    BOOST_TEST(wake(all.changed({"a"})) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(another_connection_is_asked_for_all_of_them_again)
+{
+    wait_sources all;
+    listener one(all, "a"), two(all, "b");
+    const auto asked = all.take_idle(9);
+    wake(all.arm(asked));
+    all.begin_round();
+    BOOST_TEST(!all.armed("a"));
+    BOOST_TEST(all.take_idle(9).size() == 2U);
+    wake(all.arm(asked));
+    BOOST_TEST(all.armed("a"));
+}
+
+BOOST_AUTO_TEST_CASE(what_nobody_is_interested_in_is_forgotten_after_a_while)
+{
+    wait_sources all;
+    listener one(all, "a"), two(all, "b"), three(all, "c");
+    static_cast<void>(all.take_idle(2));
+    for (auto* each : {&one, &two, &three})
+        all.leave(*each->source, begun);
+    BOOST_TEST(all.forget_unused(begun + 999ms, 1s, 9).asked.empty());
+    BOOST_TEST(!all.empty());
+    // Used again meanwhile.
+    listener again(all, "b");
+    auto forgotten = all.forget_unused(begun + 1s, 1s, 1);
+    BOOST_TEST(forgotten.asked == names{"a"}, boost::test_tools::per_element());
+    BOOST_TEST(forgotten.more);
+    // Nobody had asked for it yet.
+    forgotten = all.forget_unused(begun + 1s, 1s, 9);
+    BOOST_TEST(forgotten.asked.empty());
+    BOOST_TEST(!forgotten.more);
+    BOOST_TEST(!all.empty());
+    all.leave(*again.source, begun + 2s);
+    forgotten = all.forget_unused(begun + 3s, 1s, 9);
+    BOOST_TEST(forgotten.asked == names{"b"}, boost::test_tools::per_element());
+    BOOST_TEST(all.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_wait_is_never_ended)
+{
+    wait_sources all;
+    listener one(all, "a"), two(all, "a");
+    BOOST_TEST(one.wait());
+    BOOST_TEST(two.wait());
+    all.cancel_wait(*one.source, *one.claim);
+    all.cancel_wait(*one.source, *one.claim);
+    BOOST_TEST(wake(all.changed({"a"})) == 1U);
+    BOOST_TEST(one.wakes == 0);
+    BOOST_TEST(two.wakes == 1);
+}
+
+BOOST_AUTO_TEST_CASE(where_events_cannot_be_had_a_wait_ends_by_its_age)
+{
+    wait_sources all;
+    all.poll(true);
+    listener one(all, "a"), two(all, "a"), other(all, "b");
+    BOOST_TEST(one.wait(begun));
+    BOOST_TEST(two.wait(begun + 1s));
+    BOOST_TEST(other.wait(begun + 1s));
+    BOOST_TEST(wake(all.take_due(begun - 1ns, 9)) == 0U);
+    BOOST_TEST(wake(all.take_due(begun, 9)) == 1U);
+    BOOST_TEST(one.wakes == 1);
+    // In parts.
+    BOOST_TEST(wake(all.take_due(begun + 1s, 1)) == 1U);
+    BOOST_TEST(wake(all.take_due(begun + 1s, 9)) == 1U);
+    BOOST_TEST(two.wakes + other.wakes == 2);
+    // One that an event has ended is not ended again.
+    two.look();
+    BOOST_TEST(two.wait(begun + 2s));
+    wake(all.changed({"a"}));
+    BOOST_TEST(wake(all.take_due(begun + 9s, 9)) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(who_began_to_wait_before_it_was_known_that_they_must_poll_look_once_more)
+{
+    wait_sources all;
+    listener one(all, "a");
+    BOOST_TEST(one.wait());
+    all.poll(true);
+    BOOST_TEST(wake(all.take_due(begun + 9s, 9)) == 0U);
+    BOOST_TEST(wake(all.wake(all.take_idle(9))) == 1U);
+    one.look();
+    BOOST_TEST(one.wait(begun));
+    BOOST_TEST(wake(all.take_due(begun, 9)) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(dropping_all_ends_nothing_and_forgets_everything)
+{
+    wait_sources all;
+    listener one(all, "a");
+    BOOST_TEST(one.wait());
+    BOOST_TEST(all.drop_all().size() == 1U);
+    BOOST_TEST(one.wakes == 0);
+    BOOST_TEST(all.empty());
+    // Its interest ends later.
+    all.leave(*one.source, begun);
+    BOOST_TEST(!all.forget_unused(begun + 1h, 1s, 9).more);
+}
+
+BOOST_AUTO_TEST_CASE(interest_lasts_as_long_as_the_object)
+{
+    const auto all = std::make_shared<wait_sources>();
+    const auto claim = driver::exclusive("a");
+    int wakes = 0;
+    {
+        remote::interest first(all, "a");
+        auto second = std::move(first);
+        completion<woken> done([&](woken) { ++wakes; });
+        BOOST_TEST(second.wait(*claim, done));
+        wake(all->changed({"a"}));
+        BOOST_TEST(wakes == 1);
+        completion<woken> next([&](woken) { ++wakes; });
+        BOOST_TEST(!second.wait(*claim, next));
+        second.look();
+        BOOST_TEST(second.wait(*claim, next));
+        second.cancel_wait(*claim);
+        wake(all->changed({"a"}));
+        BOOST_TEST(wakes == 1);
+        static_cast<void>(all->forget_unused(lease_clock::time_point::max(), 0s, 9));
+        BOOST_TEST(!all->empty());
+    }
+    static_cast<void>(all->forget_unused(lease_clock::time_point::max(), 0s, 9));
+    BOOST_TEST(all->empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
