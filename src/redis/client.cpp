@@ -52,7 +52,7 @@ std::shared_ptr<client> client::make(
     const asio::any_io_executor& executor, detail::settings checked, std::weak_ptr<client_events> events)
 {
     auto made = std::make_shared<client>(std::move(checked), std::move(events));
-    made->runtime_ = std::make_unique<runtime>(executor, saturating_cast(made->config_.idle_timeout));
+    made->runtime_ = std::make_unique<runtime>(executor, made->config_);
     colock::detail::context_service::join(executor, made);
     return made;
 }

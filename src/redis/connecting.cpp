@@ -72,21 +72,14 @@ void client::connect()
 
 bool client::read_tls_files()
 {
-    auto& run = *runtime_;
-    if (run.tls && !run.tls->is_outdated())
-        return true;
     try {
-        run.tls = std::make_unique<remote::tls_material>(config_.tls);
+        if (auto warning = runtime_->tls.refresh())
+            warn_once(std::move(*warning));
+        return true;
     } catch (const error& refused) {
-        if (!run.tls) {
-            refuse(make_failure(errc::invalid_options, refused.detail(), refused.cause()));
-            return false;
-        }
-        // They may be in the middle of being replaced, and are looked at again by the next attempt.
-        warn_once(
-            "the TLS files have changed and cannot be used, so those from before still are (" + refused.detail() + ")");
+        refuse(make_failure(errc::invalid_options, refused.detail(), refused.cause()));
+        return false;
     }
-    return true;
 }
 
 void client::ask_sentinel(std::size_t which)
@@ -101,9 +94,8 @@ void client::ask_sentinel(std::size_t which)
             first ? first->cause : error_code()));
         return;
     }
-    auto context = run.tls ? run.tls->share() : asio::ssl::context(asio::ssl::context::tls_client);
     const auto sentinel = std::make_shared<link>(
-        run.strand, config_, config_.where.hosts[which], config_.where.tls, std::move(context), ++run.numbers);
+        run.strand, config_, config_.where.hosts[which], config_.where.tls, run.tls.context(), ++run.numbers);
     // Held by its own operations; the answer ends it.
     run.commands = sentinel;
     const auto found = std::make_shared<endpoint>();
@@ -147,9 +139,8 @@ void client::connect_to(const endpoint& where)
 {
     auto& run = *runtime_;
     run.server = where;
-    auto context = run.tls ? run.tls->share() : asio::ssl::context(asio::ssl::context::tls_client);
     run.commands =
-        std::make_shared<link>(run.strand, config_, where, config_.where.tls, std::move(context), ++run.numbers);
+        std::make_shared<link>(run.strand, config_, where, config_.where.tls, run.tls.context(), ++run.numbers);
     greet();
     run.commands->run([self = shared_from_this(), used = run.commands](const error_code& code) {
         // What waits for a connection in the driver is told that there is none.

@@ -173,9 +173,8 @@ void client::connect_messages_in(lease_clock::duration delay)
 void client::connect_messages()
 {
     auto& run = *runtime_;
-    auto context = run.tls ? run.tls->share() : asio::ssl::context(asio::ssl::context::tls_client);
     run.messages =
-        std::make_shared<link>(run.strand, config_, run.server, config_.where.tls, std::move(context), ++run.numbers);
+        std::make_shared<link>(run.strand, config_, run.server, config_.where.tls, run.tls.context(), ++run.numbers);
     run.messages_run_id.clear();
     run.subscriptions_in_flight = 0;
     exchange::start(

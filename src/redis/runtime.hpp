@@ -69,9 +69,9 @@ struct client::runtime
         failure_ptr why;
     };
 
-    runtime(const asio::any_io_executor& executor, lease_clock::duration idle_timeout)
+    runtime(const asio::any_io_executor& executor, const settings& config)
         : strand(colock::detail::new_strand(executor)), ticker(strand), retry(strand), message_retry(strand),
-          life(idle_timeout)
+          life(saturating_cast(config.idle_timeout)), tls(config.tls)
     {
     }
 
@@ -87,7 +87,7 @@ struct client::runtime
     remote::lifeline life;
     /// Decides about the one for messages.
     remote::event_line listening;
-    std::unique_ptr<remote::tls_material> tls;
+    remote::tls_files tls;
     endpoint server;
     std::shared_ptr<link> commands;
     /// Of the last connection that was made.

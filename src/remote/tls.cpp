@@ -140,4 +140,24 @@ bool tls_material::is_outdated() const
     return std::ranges::any_of(read_, [](const stamp& each) { return stamp(each.name) != each; });
 }
 
+std::optional<std::string> tls_files::refresh()
+{
+    if (read_ && !read_->is_outdated())
+        return std::nullopt;
+    try {
+        read_ = tls_material(given_);
+    } catch (const error& refused) {
+        if (!read_)
+            throw;
+        return "the TLS files have changed and cannot be used, so those from before still are (" + refused.detail() +
+               ")";
+    }
+    return std::nullopt;
+}
+
+asio::ssl::context tls_files::context()
+{
+    return read_ ? read_->share() : asio::ssl::context(asio::ssl::context::tls_client);
+}
+
 } // namespace colock::remote

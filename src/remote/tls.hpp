@@ -6,8 +6,10 @@
 #include <boost/asio/ssl/context.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <openssl/types.h>
@@ -55,8 +57,29 @@ private:
     [[nodiscard]] static std::vector<stamp> stamps_of(const tls_options& files);
 
     /// Taken before the files are read: what changes in between is noticed then.
-    const std::vector<stamp> read_;
+    std::vector<stamp> read_;
     asio::ssl::context context_;
+};
+
+/// What connections are made with. Files that were replaced are read again; if they cannot be used then, they may be in
+/// the middle of it: those from before go on being used, and they are looked at again.
+///
+/// Thread safety: none.
+class tls_files
+{
+public:
+    explicit tls_files(tls_options given) : given_(std::move(given)) {}
+
+    /// Before a connection is made over TLS.
+    /// \returns what is to be told of files that have changed and cannot be used; else nothing
+    /// \throws colock::error `invalid_options` if there are none from before
+    [[nodiscard]] std::optional<std::string> refresh();
+    /// For one connection; without what any file holds, until they were read.
+    [[nodiscard]] asio::ssl::context context();
+
+private:
+    const tls_options given_;
+    std::optional<tls_material> read_;
 };
 
 } // namespace colock::remote
