@@ -89,9 +89,8 @@ lifeline::action lifeline::lost(event how, demand by)
     // So much silence was wait enough.
     at_once_ = how == event::silent;
     // One that we have given up ourselves is no loss.
-    const bool is_news = !given_up_ && !is_lost_;
-    is_lost_ = is_lost_ || is_news;
-    const auto say = is_news ? action::news::suspended : action::news::none;
+    is_lost_ = !given_up_;
+    const auto say = is_lost_ ? action::news::suspended : action::news::none;
     // The next connection is only made when everybody has been told of the end of this one.
     return by.under_way ? action{.say = say} : again(by, say);
 }
@@ -128,8 +127,8 @@ lifeline::action lifeline::turn(lease_clock::time_point now, demand by)
     case phase::open: {
         const bool is_due =
             retired_ || closes_ || (!keeps(idle_timeout_) && unused >= std::max(idle_timeout_, at_once));
-        // No loss: nothing is under way, and nobody is told.
-        return is_due && !by.under_way ? rest() : action{};
+        // No loss, and nobody is told.
+        return is_due ? rest() : action{};
     }
     case phase::idle:
     case phase::ending:

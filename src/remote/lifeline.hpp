@@ -58,7 +58,7 @@ public:
     {
         /// Something waits to be sent or to be answered, or somebody listens.
         bool needed;
-        /// Something was sent, and is not answered.
+        /// Something was sent, and is not answered: then it is needed, too.
         bool under_way;
         /// Something was sent since the last turn.
         bool used = false;
