@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/capabilities.hpp>
 #include <colock/claim.hpp>
 #include <colock/completion.hpp>
-#include <colock/error.hpp>
-#include <colock/status.hpp>
+#include <colock/outcome.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -15,7 +15,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace colock {
 
@@ -23,146 +22,6 @@ namespace detail {
 class executor_cell;
 }
 class observer;
-
-/// Why an operation failed. `code` is one of errc; what it means for the operation:
-/// - `errc::unavailable`: certainly not carried out; may be tried again.
-/// - `errc::outcome_unknown`: sent, but not answered; may have been, or may yet be, carried out.
-/// - any other: refused for good.
-struct failure
-{
-    error_code code{};
-    /// The driver's or server's own code, where there is one.
-    error_code cause{};
-    /// In words; never a credential, never a token.
-    std::string detail{};
-};
-using failure_ptr = std::shared_ptr<const failure>;
-[[nodiscard]] failure_ptr make_failure(errc code, std::string detail = {}, error_code cause = {});
-
-enum class create_status : unsigned char
-{
-    granted,
-    busy,
-    failed,
-};
-struct create_outcome
-{
-    create_status status = create_status::busy;
-    /// Granted: the fencing token; 0 where the backend has none.
-    std::uint64_t fence = 0;
-    /// Busy: how long until the holder's grant expires, if known; else zero. An expiry wakes nobody, so the core tries
-    /// again then at the latest. A backend without events may name an earlier moment at which to look.
-    lease_clock::duration retry_after{0};
-    /// Busy: who holds it, for messages; may be empty.
-    std::string holder{};
-    failure_ptr error{};
-
-    [[nodiscard]] static create_outcome granted(std::uint64_t fence)
-    {
-        create_outcome result;
-        result.status = create_status::granted;
-        result.fence = fence;
-        return result;
-    }
-    [[nodiscard]] static create_outcome busy(lease_clock::duration retry_after = {}, std::string holder = {})
-    {
-        create_outcome result;
-        result.retry_after = retry_after;
-        result.holder = std::move(holder);
-        return result;
-    }
-    [[nodiscard]] static create_outcome failed(failure_ptr error)
-    {
-        create_outcome result;
-        result.status = create_status::failed;
-        result.error = std::move(error);
-        return result;
-    }
-};
-
-enum class release_status : unsigned char
-{
-    released,
-    /// Nothing of ours was there: expired, taken, or never granted.
-    not_held,
-    failed,
-};
-struct release_outcome
-{
-    release_status status = release_status::released;
-    failure_ptr error{};
-    /// Other lockers listen for this release: the locker's own waiters let them go first.
-    bool others_wait = false;
-};
-
-enum class extend_status : unsigned char
-{
-    extended,
-    not_held,
-    failed,
-};
-struct extend_outcome
-{
-    extend_status status = extend_status::extended;
-    failure_ptr error{};
-};
-
-struct valid_outcome
-{
-    bool valid = false;
-    failure_ptr error{};
-};
-
-struct hand_over_outcome
-{
-    release_outcome released{};
-    create_outcome created{};
-};
-
-struct list_outcome
-{
-    std::vector<lock_status> locks{};
-    failure_ptr error{};
-};
-
-/// The lock may be free now, or its event source is newly armed.
-struct woken
-{
-};
-struct closed
-{
-};
-
-/// What a backend can do. The locker refuses what it cannot with `errc::unsupported`, before anything is sent.
-struct capabilities
-{
-    /// Shared locks.
-    bool shared = false;
-    /// Shared locks with `max_holders`.
-    bool semaphore = false;
-    /// A ttl of 0.
-    bool no_ttl = false;
-    /// It keeps a queue: a claim that was busy keeps its place until it is granted or abandoned.
-    bool fifo = false;
-    bool fence = false;
-    /// `inspect`, `break_key`, `list` and `purge`.
-    bool list = false;
-    /// `wait` is woken by a release. Without it the core waits on a timer alone and never calls `wait`.
-    bool events = false;
-    /// Every operation but `wait` ends inside the call that starts it.
-    bool immediate = false;
-};
-
-struct adapter_limits
-{
-    std::chrono::milliseconds min_ttl{100};
-    std::chrono::milliseconds max_ttl{std::chrono::hours(24 * 3650)};
-    /// In bytes.
-    std::size_t max_key = 512;
-    /// An operation timeout that the adapter keeps to by a timer of its own: where it is not above the locker's, a
-    /// release needs no further one. 0: none.
-    std::chrono::milliseconds answers_within{0};
-};
 
 /// The seam between the core and a backend. A subclass starts operations and reports each one's end through its
 /// completion; it contains no cancellation code: callers detach in the core, a started operation always goes on.
@@ -277,29 +136,6 @@ private:
 
     const std::shared_ptr<detail::executor_cell> executor_;
     const std::unique_ptr<listeners> listeners_;
-};
-
-/// The easy way to write an adapter: each operation is a coroutine, spawned on the adapter's executor. An exception
-/// that leaves one becomes a failure: a code of errc as it is, any other as `errc::outcome_unknown` with it as cause.
-/// Costs a `co_spawn` per operation.
-class awaitable_adapter : public adapter
-{
-public:
-    using adapter::adapter;
-
-    void start_create(claim_ptr claim, completion<create_outcome> done) final;
-    void start_release(claim_ptr claim, completion<release_outcome> done) final;
-    void start_abandon(claim_ptr claim, completion<release_outcome> done) final;
-    void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) final;
-    void start_is_valid(claim_ptr claim, completion<valid_outcome> done) final;
-
-protected:
-    [[nodiscard]] virtual asio::awaitable<create_outcome> do_create(claim_ptr claim) = 0;
-    [[nodiscard]] virtual asio::awaitable<release_outcome> do_release(claim_ptr claim) = 0;
-    /// Default: `do_release`, right where requests cannot arrive late or out of order.
-    [[nodiscard]] virtual asio::awaitable<release_outcome> do_abandon(claim_ptr claim);
-    [[nodiscard]] virtual asio::awaitable<extend_outcome> do_extend(claim_ptr claim, std::chrono::milliseconds ttl) = 0;
-    [[nodiscard]] virtual asio::awaitable<valid_outcome> do_is_valid(claim_ptr claim) = 0;
 };
 
 } // namespace colock

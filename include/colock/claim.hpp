@@ -4,6 +4,7 @@
 #include <colock/clock.hpp>
 #include <colock/detail/generation.hpp>
 #include <colock/detail/single_thread.hpp>
+#include <colock/lease.hpp>
 #include <colock/status.hpp>
 #include <colock/token.hpp>
 
@@ -16,41 +17,6 @@
 #include <string>
 
 namespace colock {
-
-/// How long a grant is good for: the smaller of two bounds. *ttl* is set by the core from grants and extensions,
-/// *session* by an adapter whose backend ties locks to a session (default: never).
-///
-/// Thread safety: all members may be called from any thread.
-class lease
-{
-public:
-    using time_point = lease_clock::time_point;
-
-    [[nodiscard]] time_point valid_until() const noexcept
-    {
-        const auto ttl = ttl_.load(std::memory_order_acquire);
-        const auto session = session_.load(std::memory_order_acquire);
-        return time_point(lease_clock::duration(ttl < session ? ttl : session));
-    }
-
-    void set_ttl_bound(time_point bound) noexcept
-    {
-        ttl_.store(bound.time_since_epoch().count(), std::memory_order_release);
-    }
-    [[nodiscard]] time_point ttl_bound() const noexcept
-    {
-        return time_point(lease_clock::duration(ttl_.load(std::memory_order_acquire)));
-    }
-    void set_session_bound(time_point bound) noexcept
-    {
-        session_.store(bound.time_since_epoch().count(), std::memory_order_release);
-    }
-
-private:
-    static constexpr lease_clock::rep never = time_point::max().time_since_epoch().count();
-    std::atomic<lease_clock::rep> ttl_{never};
-    std::atomic<lease_clock::rep> session_{never};
-};
 
 /// What a claim asks for. The ttl is rounded up to whole milliseconds by its type; 0 means "until released".
 struct claim_request
@@ -158,12 +124,10 @@ public:
     /// The adapter's own: a queue entry, a node's path, the connection that a request was sent on.
     std::shared_ptr<void> slot;
 
-    /// Called by the adapter: the grant may end soon (contact was lost, a session nears its end).
+    /// Called by the adapter: the grant may end soon. Of a session's end all its leases are told by its session_bound.
     virtual void at_risk() noexcept {}
     /// Called by the adapter: the grant has ended. Only the first call counts; ignored unless the claim is held.
     virtual void lost(lost_reason reason) noexcept { static_cast<void>(reason); }
-    /// Called by the adapter after it has moved the lease's session bound.
-    virtual void lease_moved() noexcept {}
 
     /// For the core, and for tests that drive an adapter without one.
     void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }

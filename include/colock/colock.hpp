@@ -4,6 +4,7 @@
 /// The core and the memory adapter: what a first program needs.
 
 #include <colock/adapter.hpp>
+#include <colock/awaitable_adapter.hpp>
 #include <colock/clock.hpp>
 #include <colock/error.hpp>
 #include <colock/lock.hpp>

@@ -482,8 +482,8 @@ void core::on_created(record& subject, create_outcome&& outcome)
             else
                 end(subject, true, todo);
         } else if (outcome.status == create_status::granted && !closed_to_new_.load(std::memory_order_relaxed) &&
-                   (can_.immediate ||
-                       lease_plan::arrives_in_time({subject.sent(), subject.ttl()}, lease_clock::now(), margins_)))
+                   (can_.immediate || lease_plan::arrives_in_time({subject.sent(), subject.ttl()},
+                                          subject.lease().valid_until(), lease_clock::now(), margins_)))
         {
             stop_trying(subject);
             grant(subject, outcome.fence, todo);

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include <colock/adapter.hpp>
+#include <colock/awaitable_adapter.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 

@@ -56,7 +56,7 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
 core::core(std::shared_ptr<adapter> backend, locker_options options)
     : backend_(std::move(backend)), can_(backend_->capabilities()), limits_(backend_->limits()),
       options_(std::move(options)), margins_{options_.minimum_validity, options_.stop_margin},
-      owner_(default_owner(options_))
+      watches_all_(options_.observer || !can_.expires), owner_(default_owner(options_))
 {
 }
 

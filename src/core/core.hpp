@@ -79,7 +79,7 @@ struct queue_name
 ///
 /// One mutex guards it all. It is never held while an adapter, an observer or a handler is called, or while anything is
 /// destroyed that could own a coroutine.
-class core final : public context_member, public std::enable_shared_from_this<core>
+class core final : public context_member, public session_bound::watcher, public std::enable_shared_from_this<core>
 {
 public:
     using time_point = lease_clock::time_point;
@@ -149,8 +149,9 @@ public:
     void on_woken(const record_ptr& waiting, std::uint32_t wait_number);
     void on_risk(const record_ptr& held);
     void declare_lost(const record_ptr& held, lost_reason reason);
-    void on_lease_moved(const record_ptr& held);
 
+    void on_session_at_risk(const session_bound& session) noexcept override;
+    void on_session_ended(const session_bound& session) noexcept override;
     void context_shutdown() noexcept override;
     void context_forked() noexcept override;
 
@@ -275,6 +276,9 @@ private:
     void reschedule_held(record& held);
     void start_renewal(record& held, time_point now, work& todo);
     [[nodiscard]] bool follow_plan(record& held, time_point now, work& todo);
+    void watch_session(record& held);
+    void at_risk(record& held, time_point now, work& todo);
+    [[nodiscard]] static lost_reason end_of(const record& held, time_point now) noexcept;
     void stop_body(record& held, lost_reason why, work& todo);
     /// The one that was sent last, with that ttl.
     [[nodiscard]] static lease_request request_of(const record& held, std::chrono::milliseconds ttl) noexcept;
@@ -367,6 +371,8 @@ private:
     const adapter_limits limits_;
     const locker_options options_;
     const lease_plan::margins margins_;
+    /// Somebody hears of the end of every lease, or nobody else ends it.
+    const bool watches_all_;
     const std::shared_ptr<const owner_data> owner_;
 
     light_mutex mutex_;
@@ -378,6 +384,8 @@ private:
     std::atomic<bool> closed_to_new_{false};
     /// The backend was told that this locker needs it no more.
     bool detached_ = false;
+    /// The one that is watched already.
+    std::weak_ptr<session_bound> session_;
     std::atomic<bool> dead_{false};
     boost::unordered_flat_map<queue_name, std::unique_ptr<key_queue>, queue_name::known_hash> queues_;
     std::vector<std::unique_ptr<key_queue>> spare_queues_;

@@ -248,10 +248,11 @@ bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
             not_held(reason);
         }
         const auto now = lease_clock::now();
-        if (now >= subject.lease().valid_until()) {
+        if (subject.lease().has_ended(now)) {
             guard.unlock();
-            declare_lost(held, lost_reason::expired);
-            not_held(lost_reason::expired);
+            const auto reason = end_of(subject, now);
+            declare_lost(held, reason);
+            not_held(reason);
         }
         seen = subject.version;
         if (subject.under_way != operation::none)
@@ -375,8 +376,7 @@ void core::on_checked(const record_ptr& held, std::optional<valid_outcome>& resu
         if (held->where() == phase::ending) {
             give_back(*held, todo);
         } else if (!outcome.error && !outcome.valid) {
-            const bool expired = lease_clock::now() >= held->lease().valid_until();
-            begin_end(*held, expired ? lost_reason::expired : lost_reason::taken, todo);
+            begin_end(*held, end_of(*held, lease_clock::now()), todo);
         } else {
             // A renewal that fell due meanwhile gave way to the question.
             held->plan.catches_up(lease_clock::now());

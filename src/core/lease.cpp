@@ -25,6 +25,8 @@ void core::hold(record& wanted, std::uint64_t fence)
     wanted.lease().set_ttl_bound(wanted.plan.granted(request_of(wanted, wanted.ttl())));
     wanted.move_to(phase::held);
     held_.push_back(wanted);
+    if (wanted.lease().session())
+        watch_session(wanted);
 
     ++stats_.grants;
     if (wanted.attempting.has_waited()) {
@@ -33,7 +35,7 @@ void core::hold(record& wanted, std::uint64_t fence)
         stats_.waited_total += waited;
         stats_.waited_longest = std::max(stats_.waited_longest, std::chrono::nanoseconds(waited));
     }
-    if (wanted.plan.renews() || options_.observer || wanted.due != time_point::max() || wanted.plan.is_bounded())
+    if (wanted.plan.renews() || watches_all_ || wanted.due != time_point::max() || wanted.plan.is_bounded())
         reschedule_held(wanted);
 }
 
@@ -53,7 +55,7 @@ void core::grant(record& wanted, std::uint64_t fence, work& todo)
 
 void core::reschedule_held(record& held)
 {
-    const auto due = held.plan.due(held.lease().valid_until(), margins_, options_.observer != nullptr);
+    const auto due = held.plan.due(held.lease().valid_until(), margins_, watches_all_);
     schedule(held, std::min(due, held.answer_by));
 }
 
@@ -61,10 +63,11 @@ void core::reschedule_held(record& held)
 bool core::follow_plan(record& held, time_point now, work& todo)
 {
     for (;;) {
-        const auto next = held.plan.next(now, held.lease().valid_until(), margins_, options_.observer != nullptr);
+        const auto stands_until = held.lease().has_ended(now) ? time_point::min() : held.lease().valid_until();
+        const auto next = held.plan.next(now, stands_until, margins_, watches_all_);
         switch (next.what) {
         case lease_plan::action::lose:
-            begin_end(held, lost_reason::expired, todo);
+            begin_end(held, end_of(held, now), todo);
             return false;
         case lease_plan::action::stop_body:
             stop_body(held, lost_reason::expired, todo);
@@ -116,7 +119,7 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
             return;
         if (subject.where() == phase::ending) {
             give_back(subject, todo);
-        } else if (outcome.status == extend_status::extended && lease_clock::now() < subject.lease().valid_until()) {
+        } else if (outcome.status == extend_status::extended && !subject.lease().has_ended(lease_clock::now())) {
             if (result)
                 subject.set_ttl(subject.extend_ttl);
             else
@@ -130,8 +133,7 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
             }
         } else if (outcome.status != extend_status::failed) {
             // An answer that came after the deadline cannot bring back what was not held for a while.
-            const bool expired = lease_clock::now() >= subject.lease().valid_until();
-            begin_end(subject, expired ? lost_reason::expired : lost_reason::taken, todo);
+            begin_end(subject, end_of(subject, lease_clock::now()), todo);
         } else if (subject.plan.renews()) {
             if (!result)
                 ++stats_.renewal_errors;
@@ -156,7 +158,8 @@ void core::may_stand(record& claim, milliseconds ttl) const noexcept
 
 core::time_point core::unproven_after(const record& ending) const noexcept
 {
-    return saturating_add(ending.may_stand_until, options_.operation_timeout);
+    // What the server does not end by itself stands until it is taken back.
+    return can_.expires ? saturating_add(ending.may_stand_until, options_.operation_timeout) : time_point::max();
 }
 
 void core::begin_end(record& held, lost_reason reason, work& todo)
@@ -200,20 +203,64 @@ void core::on_risk(const record_ptr& held)
         const std::lock_guard guard(mutex_);
         if (held->where() != phase::held)
             return;
-        if (options_.observer)
-            todo.tell({.what = work::note::at_risk, .subject = held, .why = errc::unavailable});
-        // The sooner it is known whether the lease still stands, the better.
-        if (held->plan.renews())
-            start_renewal(*held, lease_clock::now(), todo);
+        at_risk(*held, lease_clock::now(), todo);
     }
     todo.run(*this);
 }
 
-void core::on_lease_moved(const record_ptr& held)
+void core::at_risk(record& held, time_point now, work& todo)
+{
+    if (options_.observer)
+        todo.tell({.what = work::note::at_risk, .subject = &held, .why = errc::unavailable});
+    // The sooner it is known whether the lease still stands, the better.
+    if (held.plan.renews())
+        start_renewal(held, now, todo);
+}
+
+void core::watch_session(record& held)
+{
+    const auto& session = held.lease().session();
+    if (session_.lock() == session)
+        return;
+    session_ = session;
+    session->watch(shared_from_this());
+    // It may have ended just before.
+    if (session->valid_until() == time_point::min())
+        schedule(held, lease_clock::now());
+}
+
+void core::on_session_at_risk(const session_bound& session) noexcept
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex_);
+        const auto now = lease_clock::now();
+        for (record& held : held_) {
+            if (held.lease().session().get() == &session)
+                at_risk(held, now, todo);
+        }
+    }
+    todo.run(*this);
+}
+
+/// They are due now, and so told in parts, as others are whose time has come.
+void core::on_session_ended(const session_bound& session) noexcept
 {
     const std::lock_guard guard(mutex_);
-    if (held->where() == phase::held)
-        reschedule_held(*held);
+    const auto now = lease_clock::now();
+    for (record& held : held_) {
+        if (held.lease().session().get() == &session)
+            schedule(held, now);
+    }
+}
+
+/// Why a lease that is no more has ended.
+lost_reason core::end_of(const record& held, time_point now) noexcept
+{
+    const auto& session = held.lease().session();
+    if (session && session->has_ended(now))
+        return lost_reason::session;
+    return held.lease().has_ended(now) ? lost_reason::expired : lost_reason::taken;
 }
 
 std::optional<lost_reason> core::body_begins(record& held)
@@ -253,8 +300,8 @@ std::optional<lost_reason> core::loss_of(record& held, work& todo)
     // The timer may be late, if the body kept its thread busy.
     if (held.plan.body_stops())
         begin_end(held, held.plan.stop_reason(), todo);
-    else if (lease_clock::now() >= held.lease().valid_until())
-        begin_end(held, lost_reason::expired, todo);
+    else if (const auto now = lease_clock::now(); held.lease().has_ended(now))
+        begin_end(held, end_of(held, now), todo);
     return held.end_reason;
 }
 

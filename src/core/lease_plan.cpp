@@ -16,9 +16,10 @@ lease_clock::time_point local_deadline(lease_clock::time_point sent, std::chrono
     return saturating_add(sent, lease_clock::duration(ttl) - margin);
 }
 
-bool lease_plan::arrives_in_time(lease_request granted, time_point now, const margins& of) noexcept
+bool lease_plan::arrives_in_time(
+    lease_request granted, time_point session_until, time_point now, const margins& of) noexcept
 {
-    const time_point ends = local_deadline(granted.sent, granted.ttl);
+    const time_point ends = std::min(local_deadline(granted.sent, granted.ttl), session_until);
     return ends == time_point::max() || now + of.minimum_validity.value_or(std::max(10ms, granted.ttl / 10)) <= ends;
 }
 

@@ -65,8 +65,9 @@ public:
         max_hold_ = max_hold;
     }
 
-    /// Whether so much is left of a grant that its holder can use it.
-    [[nodiscard]] static bool arrives_in_time(lease_request granted, time_point now, const margins& of) noexcept;
+    /// Whether so much is left of a grant, and of the session that carries it, that its holder can use it.
+    [[nodiscard]] static bool arrives_in_time(
+        lease_request granted, time_point session_until, time_point now, const margins& of) noexcept;
 
     // The lease begins, and changes: each returns until when it stands, as far as requests decide that.
     [[nodiscard]] time_point granted(lease_request by) noexcept;

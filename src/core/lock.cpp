@@ -71,7 +71,7 @@ lease_clock::time_point lock::expires_at() const noexcept
 bool lock::held() const noexcept
 {
     return record_ && record::of(record_).where() == detail::phase::held &&
-           lease_clock::now() < record_->lease().valid_until();
+           !record_->lease().has_ended(lease_clock::now());
 }
 
 asio::any_io_executor lock::executor() const

@@ -53,12 +53,6 @@ void record::lost(lost_reason why) noexcept
         alive->declare_lost(ptr(this), why);
 }
 
-void record::lease_moved() noexcept
-{
-    if (const auto alive = weak_core.lock(); alive && where() == phase::held)
-        alive->on_lease_moved(ptr(this));
-}
-
 void record::on_created(create_outcome&& result)
 {
     if (const pinned_core alive{*this})

@@ -82,7 +82,6 @@ public:
     // What the adapter tells.
     void at_risk() noexcept override;
     void lost(lost_reason reason) noexcept override;
-    void lease_moved() noexcept override;
     void on_created(create_outcome&& outcome);
     void on_given_back(release_outcome&& outcome);
     void on_extended(extend_outcome outcome);

@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_lives_on_moves_the_loss)
     auto lost = on.start(held.lost());
     on.ready();
     for (int beat = 1; beat <= 5; ++beat) {
-        on.script->move_session(lease_clock::now() + 10s);
+        BOOST_TEST(on.script->raise_session(lease_clock::now() + 10s));
         on.advance(5s);
         BOOST_TEST(held.held());
         BOOST_TEST(!lost.done());
@@ -291,26 +291,79 @@ BOOST_AUTO_TEST_CASE(a_session_that_lives_on_moves_the_loss)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_session_that_ends_sooner_is_noticed_then)
+BOOST_AUTO_TEST_CASE(a_session_that_has_passed_stays_passed)
 {
     rig on(behind::scripted);
-    on.script->open_session(lease_clock::now() + 1h);
-    auto held = on.acquire("k", {.ttl = 1h});
-    auto lost = on.start(held.lost());
+    on.script->open_session(lease_clock::now() + 10s);
+    auto early = on.acquire("k", {.ttl = 1h});
+    auto unseen = on.acquire("l", {.ttl = 1h});
+    auto lost = on.start(unseen.lost());
     on.ready();
-    on.script->move_session(lease_clock::now() + 10s);
-    on.advance(9s);
-    BOOST_TEST(!lost.done());
-    on.advance(2s);
-    BOOST_TEST(lost.done());
-    on.wind_down();
-    on.check_clean();
+    on.clock.skip(11s);
+    BOOST_TEST(!early.held());
+    BOOST_TEST(!on.script->raise_session(lease_clock::now() + 10s));
+    BOOST_TEST(!early.held());
+    BOOST_TEST(!unseen.held());
+    on.ready();
+    BOOST_TEST_REQUIRE(lost.done());
+    BOOST_TEST((lost.get(on.io()) == lost_reason::session));
+    // It comes back as another one.
+    on.script->open_session(lease_clock::now() + 10s);
+    BOOST_TEST(!early.held());
+    auto later = on.acquire("m", {.ttl = 1h});
+    BOOST_TEST(on.script->raise_session(lease_clock::now() + 20s));
+    on.advance(15s);
+    BOOST_TEST(later.held());
+    BOOST_TEST(!early.held());
+}
+
+BOOST_AUTO_TEST_CASE(a_grant_needs_enough_of_its_session)
+{
+    rig on(behind::scripted);
+    on.script->open_session(lease_clock::now() + 500ms);
+    COLOCK_THROWS(create_error, errc::unavailable, on.acquire("k", {.ttl = 30s, .retry = retry_policy::never()}));
+    on.ready();
+    BOOST_TEST(on.stored().empty());
+}
+
+BOOST_AUTO_TEST_CASE(where_the_backend_expires_nothing_the_core_does)
+{
+    rig on(behind::scripted);
+    auto can = on.script->capabilities();
+    can.expires = false;
+    on.script->set_capabilities(can);
+    // Which only lockers that are made from now on ask for.
+    on.locker.emplace(on.script);
+    auto held = on.acquire("k", {.ttl = 30s});
+    on.advance(31s);
+    BOOST_TEST(!held.held());
+    BOOST_TEST(on.script->count(operation::release) == 1U);
+    BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(where_the_backend_expires_nothing_it_is_asked_until_it_answers)
+{
+    rig on(behind::scripted);
+    auto can = on.script->capabilities();
+    can.expires = false;
+    on.script->set_capabilities(can);
+    on.locker.emplace(on.script);
+    auto held = on.acquire("k", {.ttl = 1s});
+    on.script->always(operation::release, step::fail(errc::unavailable));
+    on.script->always(operation::abandon, step::fail(errc::unavailable));
+    held = {};
+    on.advance_by_steps(1h, 10s);
+    BOOST_TEST(on.locker->stats().settling == 1U);
+    on.script->reset();
+    on.advance(10s);
+    BOOST_TEST(on.locker->stats().settling == 0U);
+    BOOST_TEST(on.locker->stats().unproven == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_body_stops_before_its_session_can_end)
 {
     rig on(behind::scripted);
-    on.script->open_session(lease_clock::now() + 1h);
+    on.script->open_session(lease_clock::now() + 10s);
     bool stopped = false;
     auto working = on.start(on.locker->with_lock("k", {.ttl = 1h}, [&stopped]() -> asio::awaitable<void> {
         try {
@@ -320,7 +373,6 @@ BOOST_AUTO_TEST_CASE(a_body_stops_before_its_session_can_end)
         }
     }));
     on.ready();
-    on.script->move_session(lease_clock::now() + 10s);
     on.advance(8500ms);
     BOOST_TEST(!stopped);
     on.advance(1s);
@@ -373,8 +425,6 @@ BOOST_AUTO_TEST_CASE(a_session_that_has_ended_takes_its_locks_with_it)
     COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
     BOOST_TEST(ears->losses == 2);
     BOOST_TEST(on.locker->stats().lost(lost_reason::session) == 2U);
-    // Only the first word counts.
-    on.script->end_session();
     on.ready();
     BOOST_TEST(ears->losses == 2);
     COLOCK_THROWS(release_error, errc::not_held, on.run(held.release(on_failure::raise)));

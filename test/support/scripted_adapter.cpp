@@ -121,11 +121,9 @@ struct scripted_adapter::state : detail::context_member
     void context_shutdown() noexcept override
     {
         std::deque<request> dropped;
-        std::vector<claim_ptr> members;
         std::map<const colock::claim*, claim_ptr> waits;
         const std::lock_guard guard(mutex);
         dropped.swap(held);
-        members.swap(in_session);
         waits.swap(waiting);
         under_way.clear();
     }
@@ -170,8 +168,13 @@ struct scripted_adapter::state : detail::context_member
     std::map<const colock::claim*, operation> under_way;
     std::map<const colock::claim*, claim_ptr> waiting;
     std::vector<std::string> breaches;
-    std::optional<lease_clock::time_point> session_until;
-    std::vector<claim_ptr> in_session;
+    std::shared_ptr<session_bound> session;
+
+    [[nodiscard]] std::shared_ptr<session_bound> current_session() const
+    {
+        const std::lock_guard guard(mutex);
+        return session;
+    }
 };
 
 /// One operation between the core and the backend.
@@ -320,49 +323,33 @@ void scripted_adapter::set_capabilities(colock::capabilities pretended)
 void scripted_adapter::open_session(lease_clock::time_point until)
 {
     const std::lock_guard guard(state_->mutex);
-    state_->session_until = until;
+    state_->session = std::make_shared<session_bound>(until);
 }
 
-void scripted_adapter::move_session(lease_clock::time_point until)
+bool scripted_adapter::raise_session(lease_clock::time_point until)
 {
-    open_session(until);
-    for (const auto& member : session_members()) {
-        member->lease().set_session_bound(until);
-        member->lease_moved();
-    }
+    return state_->current_session()->raise(until);
 }
 
 void scripted_adapter::risk_session()
 {
-    for (const auto& member : session_members())
-        member->at_risk();
+    state_->current_session()->at_risk();
 }
 
 void scripted_adapter::end_session()
 {
-    for (const auto& member : session_members())
-        member->lost(lost_reason::session);
+    const auto ended = state_->current_session();
+    {
+        const std::lock_guard guard(state_->mutex);
+        state_->session.reset();
+    }
+    ended->end();
 }
 
 void scripted_adapter::join_session(const claim_ptr& granted)
 {
-    const std::lock_guard guard(state_->mutex);
-    if (!state_->session_until)
-        return;
-    granted->lease().set_session_bound(*state_->session_until);
-    state_->in_session.push_back(granted);
-}
-
-void scripted_adapter::leave_session(const claim_ptr& given_back)
-{
-    const std::lock_guard guard(state_->mutex);
-    std::erase(state_->in_session, given_back);
-}
-
-std::vector<claim_ptr> scripted_adapter::session_members() const
-{
-    const std::lock_guard guard(state_->mutex);
-    return state_->in_session;
+    if (auto session = state_->current_session())
+        granted->lease().tie(std::move(session));
 }
 
 std::string_view scripted_adapter::name() const noexcept
@@ -520,7 +507,6 @@ void scripted_adapter::start_create(claim_ptr claim, completion<create_outcome> 
 
 void scripted_adapter::start_release(claim_ptr claim, completion<release_outcome> done)
 {
-    leave_session(claim);
     auto how = begin(operation::release, claim, claim->ttl());
     const auto send = [claim](adapter& backend, completion<release_outcome> end) {
         backend.start_release(claim, std::move(end));
@@ -531,7 +517,6 @@ void scripted_adapter::start_release(claim_ptr claim, completion<release_outcome
 
 void scripted_adapter::start_abandon(claim_ptr claim, completion<release_outcome> done)
 {
-    leave_session(claim);
     auto how = begin(operation::abandon, claim, claim->ttl());
     const auto send = [claim, state = state_](adapter& backend, completion<release_outcome> end) {
         bool late = false;
@@ -623,7 +608,6 @@ void scripted_adapter::cancel_wait(claim& claim) noexcept
 
 void scripted_adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
 {
-    leave_session(held);
     auto how = begin(operation::hand_over, held, held->ttl());
     {
         const std::lock_guard guard(state_->mutex);

@@ -159,11 +159,11 @@ public:
     /// From now on a grant is tied to a session, as on a backend that ends what a lost client held: it is good until
     /// then at the most.
     void open_session(lease_clock::time_point until);
-    /// Moves the bound of what the session holds, and of what it will be granted.
-    void move_session(lease_clock::time_point until);
+    /// Proof that it lives until then; false if it had passed already.
+    [[nodiscard]] bool raise_session(lease_clock::time_point until);
     /// Contact is lost: what the session holds may end soon.
     void risk_session();
-    /// What the session holds has ended.
+    /// It has ended; what is granted from now on is tied to none.
     void end_session();
 
     using adapter::notify_ready;
@@ -208,8 +208,6 @@ private:
     void hold_back(trip<Outcome> kept);
     [[nodiscard]] std::shared_ptr<scripted_adapter> self();
     void join_session(const claim_ptr& granted);
-    void leave_session(const claim_ptr& given_back);
-    [[nodiscard]] std::vector<claim_ptr> session_members() const;
 
     const std::shared_ptr<adapter> backend_;
     const timing timing_;

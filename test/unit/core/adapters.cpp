@@ -2,6 +2,7 @@
 #include "support/driver.hpp"
 #include "support/print.hpp"
 
+#include <colock/awaitable_adapter.hpp>
 #include <colock/observer.hpp>
 
 #include <boost/system/system_error.hpp>

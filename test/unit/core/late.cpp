@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/rig.hpp"
 
+#include <colock/awaitable_adapter.hpp>
+
 #include <algorithm>
 #include <set>
 

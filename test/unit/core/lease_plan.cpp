@@ -114,13 +114,17 @@ BOOST_AUTO_TEST_CASE(margins_of_ones_own_replace_those_that_follow_from_the_leas
     BOOST_TEST((plan.due(ends, {.stop_margin = 0ms}, false) == ends));
 
     const auto latest = local_deadline(start, 60s);
-    BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, latest - 6s, {}));
-    BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, latest - 6s + 1ns, {}));
-    BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, latest, {.minimum_validity = 0ms}));
-    BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, latest, {.minimum_validity = 1ms}));
+    BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, never, latest - 6s, {}));
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, never, latest - 6s + 1ns, {}));
+    BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, never, latest, {.minimum_validity = 0ms}));
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, never, latest, {.minimum_validity = 1ms}));
     // At least ten milliseconds.
-    BOOST_TEST(!lease_plan::arrives_in_time({start, 50ms}, local_deadline(start, 50ms) - 9ms, {}));
-    BOOST_TEST(lease_plan::arrives_in_time({start, 0ms}, start + 1h, {}));
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 50ms}, never, local_deadline(start, 50ms) - 9ms, {}));
+    BOOST_TEST(lease_plan::arrives_in_time({start, 0ms}, never, start + 1h, {}));
+    // Of whichever ends first.
+    BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, start + 10s, start + 4s, {}));
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, start + 10s, start + 4s + 1ns, {}));
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 0ms}, start + 1s, start + 1s - 9ms, {}));
 }
 
 BOOST_AUTO_TEST_CASE(max_hold_bounds_every_lease_and_what_a_renewal_asks_for)

@@ -163,19 +163,6 @@ BOOST_AUTO_TEST_CASE(a_local_deadline_is_on_the_safe_side)
     BOOST_TEST((local_deadline(time_point::max() - 1s, 1h) == time_point::max()));
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_ends_with_the_nearer_bound)
-{
-    lease bounds;
-    BOOST_TEST((bounds.valid_until() == time_point::max()));
-    bounds.set_ttl_bound(start + 10s);
-    BOOST_TEST((bounds.valid_until() == start + 10s));
-    bounds.set_session_bound(start + 5s);
-    BOOST_TEST((bounds.valid_until() == start + 5s));
-    BOOST_TEST((bounds.ttl_bound() == start + 10s));
-    bounds.set_session_bound(start + 20s);
-    BOOST_TEST((bounds.valid_until() == start + 10s));
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(filters)

@@ -1,0 +1,92 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/virtual_clock.hpp"
+
+#include <colock/lease.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct counting_watcher final : session_bound::watcher
+{
+    void on_session_at_risk(const session_bound&) noexcept override { ++risks; }
+    void on_session_ended(const session_bound&) noexcept override { ++ends; }
+
+    int risks = 0;
+    int ends = 0;
+};
+
+struct fixture
+{
+    virtual_clock clock;
+    const lease_clock::time_point start = lease_clock::now();
+    std::shared_ptr<session_bound> session = std::make_shared<session_bound>(start + 10s);
+    std::shared_ptr<counting_watcher> watcher = std::make_shared<counting_watcher>();
+
+    fixture() { session->watch(watcher); }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(session_bounds, fixture)
+
+BOOST_AUTO_TEST_CASE(a_lease_ends_with_the_nearer_bound)
+{
+    lease bounds;
+    BOOST_TEST((bounds.valid_until() == lease_clock::time_point::max()));
+    bounds.set_ttl_bound(start + 15s);
+    BOOST_TEST((bounds.valid_until() == start + 15s));
+    bounds.tie(session);
+    BOOST_TEST((bounds.valid_until() == start + 10s));
+    BOOST_TEST((bounds.ttl_bound() == start + 15s));
+    BOOST_TEST(!bounds.has_ended(start + 10s - 1ns));
+    BOOST_TEST(session->raise(start + 20s));
+    BOOST_TEST((bounds.valid_until() == start + 15s));
+    BOOST_TEST(bounds.has_ended(start + 15s));
+    BOOST_TEST((session->valid_until() == start + 20s));
+}
+
+BOOST_AUTO_TEST_CASE(it_is_raised_and_never_lowered)
+{
+    BOOST_TEST(session->raise(start + 20s));
+    BOOST_TEST(session->raise(start + 15s));
+    BOOST_TEST((session->valid_until() == start + 20s));
+    BOOST_TEST(watcher->ends == 0);
+}
+
+BOOST_AUTO_TEST_CASE(who_has_seen_it_pass_does_not_see_it_stand_again)
+{
+    // On another thread, a moment before this one reads the clock.
+    BOOST_TEST(session->has_ended(start + 10s));
+    BOOST_TEST(!session->raise(start + 20s));
+    BOOST_TEST(session->has_ended(start));
+    BOOST_TEST((session->valid_until() == lease_clock::time_point::min()));
+    BOOST_TEST(watcher->ends == 1);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_has_passed_unseen_cannot_be_raised)
+{
+    clock.skip(10s);
+    BOOST_TEST(!session->raise(start + 30s));
+    BOOST_TEST(session->has_ended(start));
+    BOOST_TEST(watcher->ends == 1);
+}
+
+BOOST_AUTO_TEST_CASE(its_end_is_told_once_to_each_who_lives)
+{
+    session->watch(watcher);
+    session->at_risk();
+    BOOST_TEST(watcher->risks == 1);
+    session->watch(std::make_shared<counting_watcher>());
+    session->end();
+    BOOST_TEST(session->has_ended(start));
+    BOOST_TEST(watcher->ends == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
