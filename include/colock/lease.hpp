@@ -77,10 +77,12 @@ public:
     [[nodiscard]] time_point valid_until() const noexcept
     {
         const auto ttl = ttl_bound();
-        if (!session_)
-            return ttl;
-        const auto session = session_->valid_until();
+        const auto session = session_until();
         return ttl < session ? ttl : session;
+    }
+    [[nodiscard]] time_point session_until() const noexcept
+    {
+        return session_ ? session_->valid_until() : time_point::max();
     }
     /// Whether it is over by `now`; a session that has passed by then has for good.
     [[nodiscard]] bool has_ended(time_point now) const noexcept

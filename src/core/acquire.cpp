@@ -483,7 +483,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
                 end(subject, true, todo);
         } else if (outcome.status == create_status::granted && !closed_to_new_.load(std::memory_order_relaxed) &&
                    (can_.immediate || lease_plan::arrives_in_time({subject.sent(), subject.ttl()},
-                                          subject.lease().valid_until(), lease_clock::now(), margins_)))
+                                          subject.lease().session_until(), lease_clock::now(), margins_)))
         {
             stop_trying(subject);
             grant(subject, outcome.fence, todo);

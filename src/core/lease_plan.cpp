@@ -19,8 +19,12 @@ lease_clock::time_point local_deadline(lease_clock::time_point sent, std::chrono
 bool lease_plan::arrives_in_time(
     lease_request granted, time_point session_until, time_point now, const margins& of) noexcept
 {
-    const time_point ends = std::min(local_deadline(granted.sent, granted.ttl), session_until);
-    return ends == time_point::max() || now + of.minimum_validity.value_or(std::max(10ms, granted.ttl / 10)) <= ends;
+    const auto leaves = [&](time_point ends, milliseconds by_default) {
+        return ends == time_point::max() || saturating_add(now, of.minimum_validity.value_or(by_default)) <= ends;
+    };
+    // A session may be much shorter than the ttl, and be raised all the time: enough for the margin of a body.
+    return leaves(local_deadline(granted.sent, granted.ttl), std::max(10ms, granted.ttl / 10)) &&
+           leaves(session_until, std::clamp(granted.ttl / 10, 10ms, 1000ms));
 }
 
 lease_plan::time_point lease_plan::bound(lease_request by) const noexcept

@@ -122,8 +122,9 @@ BOOST_AUTO_TEST_CASE(margins_of_ones_own_replace_those_that_follow_from_the_leas
     BOOST_TEST(!lease_plan::arrives_in_time({start, 50ms}, never, local_deadline(start, 50ms) - 9ms, {}));
     BOOST_TEST(lease_plan::arrives_in_time({start, 0ms}, never, start + 1h, {}));
     // Of whichever ends first.
-    BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, start + 10s, start + 4s, {}));
-    BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, start + 10s, start + 4s + 1ns, {}));
+    BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, start + 10s, start + 9s, {}));
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, start + 10s, start + 9s + 1ns, {}));
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, start + 10s, start + 5s, {.minimum_validity = 5001ms}));
     BOOST_TEST(!lease_plan::arrives_in_time({start, 0ms}, start + 1s, start + 1s - 9ms, {}));
 }
 
