@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace colock {
 
@@ -75,9 +76,22 @@ public:
     virtual void start_inspect(std::string key, completion<list_outcome> done);
     /// The administrator's release: removes all holders of a key, and returns what it removed.
     virtual void start_break(std::string key, completion<list_outcome> done);
-    virtual void start_list(filter which, completion<list_outcome> done);
+    /// The live holders that match, in pages: the first with an empty cursor, each other with the `next` of the one
+    /// before it. A page may be empty. What is granted or ends meanwhile may be missing, but nothing is told twice.
+    virtual void start_list(filter which, std::string cursor, completion<list_outcome> done);
     /// Removes at most `limit` expired locks (0: all of them) and returns them; never a live one.
     virtual void start_purge(std::size_t limit, completion<list_outcome> done);
+
+    /// Creates all claims or none; each alone as `start_create` does.
+    virtual void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done);
+    /// Releases all locks of a group, or sets the remaining time of each to `ttl`; other processes' too.
+    virtual void start_group(
+        std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done);
+    /// What another process needs to go on with a held lock: whoever has it, has the lock. Empty by default.
+    [[nodiscard]] virtual std::string export_ticket(const claim& held) const;
+    /// Makes `claim` the holder of what the ticket was exported for: granted with the fence that this has, or busy if
+    /// it is not held any more.
+    virtual void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done);
 
     /// Closes connections as soon as nobody needs them. After `deadline` what is not sent fails, and what is not
     /// answered is given up. The adapter stays usable.
@@ -108,7 +122,7 @@ public:
     [[nodiscard]] asio::awaitable<hand_over_outcome> hand_over(claim_ptr held, claim_ptr next);
     [[nodiscard]] asio::awaitable<list_outcome> inspect(std::string key);
     [[nodiscard]] asio::awaitable<list_outcome> break_key(std::string key);
-    [[nodiscard]] asio::awaitable<list_outcome> list(filter which);
+    [[nodiscard]] asio::awaitable<list_outcome> list(filter which, std::string cursor = {});
     [[nodiscard]] asio::awaitable<list_outcome> purge(std::size_t limit);
     [[nodiscard]] asio::awaitable<closed> close(lease_clock::duration deadline);
 

@@ -22,6 +22,12 @@ struct capabilities
     bool list = false;
     /// `wait` is woken by a release. Without it the core waits on a timer alone and never calls `wait`.
     bool events = false;
+    /// `create_all`: several exclusive locks in one step.
+    bool several = false;
+    /// `group`: a release or an extension of all locks of a group by its id, whoever holds them.
+    bool groups = false;
+    /// `export_ticket` and `adopt`: a lock that another process goes on with.
+    bool tickets = false;
     /// The backend ends what is held beyond its ttl. Without it the core ends every lease itself, watches each for
     /// that, and takes back what it has left behind until the backend has answered.
     bool expires = true;

@@ -6,6 +6,7 @@
 #include <colock/adapter.hpp>
 #include <colock/awaitable_adapter.hpp>
 #include <colock/clock.hpp>
+#include <colock/context_member.hpp>
 #include <colock/error.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>

@@ -5,6 +5,7 @@
 #include <colock/error.hpp>
 #include <colock/status.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,18 +14,19 @@
 
 namespace colock {
 
-/// Why an operation failed. `code` is one of errc; what it means for the operation:
+/// Why an operation failed. What `code` means for the operation:
 /// - `errc::unavailable`: certainly not carried out; may be tried again.
 /// - `errc::outcome_unknown`: sent, but not answered; may have been, or may yet be, carried out.
 /// - any other: refused for good.
 struct failure
 {
-    error_code code{};
+    errc code = errc::outcome_unknown;
     /// The driver's or server's own code, where there is one.
     error_code cause{};
     /// In words; never a credential, never a token.
     std::string detail{};
 };
+/// Never null where an outcome says that it failed; the core takes a null for `errc::outcome_unknown`.
 using failure_ptr = std::shared_ptr<const failure>;
 [[nodiscard]] failure_ptr make_failure(errc code, std::string detail = {}, error_code cause = {});
 
@@ -110,6 +112,32 @@ struct hand_over_outcome
 
 struct list_outcome
 {
+    std::vector<lock_status> locks{};
+    failure_ptr error{};
+    /// Where the next page begins; empty after the last.
+    std::string next{};
+};
+
+/// Several claims that are created together, all or none.
+struct create_all_outcome
+{
+    create_status status = create_status::busy;
+    /// Granted: a fencing token for each, in the order of the claims.
+    std::vector<std::uint64_t> fences{};
+    /// Busy: which of them is in the way; the rest as for one.
+    std::size_t which = 0;
+    create_outcome why{};
+};
+
+enum class group_action : unsigned char
+{
+    release,
+    extend,
+};
+/// What was done with all locks of a group.
+struct group_outcome
+{
+    /// Those that were released or extended.
     std::vector<lock_status> locks{};
     failure_ptr error{};
 };

@@ -452,6 +452,8 @@ void core::on_woken(const record_ptr& waiting, std::uint32_t wait_number)
 
 void core::on_created(record& subject, create_outcome&& outcome)
 {
+    if (outcome.status == create_status::failed)
+        must_be_said(outcome.error);
     work todo;
     {
         const std::lock_guard guard(mutex_);

@@ -91,7 +91,7 @@ namespace {
 
 list_outcome cannot_list(std::string_view backend)
 {
-    return {{}, make_failure(errc::unsupported, std::string(backend) + " cannot list its locks")};
+    return {.error = make_failure(errc::unsupported, std::string(backend) + " cannot list its locks")};
 }
 
 } // namespace
@@ -106,7 +106,7 @@ void adapter::start_break(std::string, completion<list_outcome> done)
     done(cannot_list(name()));
 }
 
-void adapter::start_list(filter, completion<list_outcome> done)
+void adapter::start_list(filter, std::string, completion<list_outcome> done)
 {
     done(cannot_list(name()));
 }
@@ -114,6 +114,36 @@ void adapter::start_list(filter, completion<list_outcome> done)
 void adapter::start_purge(std::size_t, completion<list_outcome> done)
 {
     done(cannot_list(name()));
+}
+
+namespace {
+
+failure_ptr cannot(std::string_view backend, std::string_view what)
+{
+    return make_failure(errc::unsupported, std::string(backend) + " cannot " + std::string(what));
+}
+
+} // namespace
+
+void adapter::start_create_all(std::vector<claim_ptr>, completion<create_all_outcome> done)
+{
+    auto why = cannot(name(), "take several locks in one step");
+    done({.status = create_status::failed, .why = create_outcome::failed(std::move(why))});
+}
+
+void adapter::start_group(std::string, group_action, std::chrono::milliseconds, completion<group_outcome> done)
+{
+    done({.error = cannot(name(), "reach a group of locks by its id")});
+}
+
+std::string adapter::export_ticket(const claim&) const
+{
+    return {};
+}
+
+void adapter::start_adopt(std::string, claim_ptr, completion<create_outcome> done)
+{
+    done(create_outcome::failed(cannot(name(), "take over a lock from another process")));
 }
 
 void adapter::start_close(lease_clock::duration, completion<closed> done)
@@ -318,11 +348,11 @@ asio::awaitable<list_outcome> adapter::break_key(std::string key)
     });
 }
 
-asio::awaitable<list_outcome> adapter::list(filter which)
+asio::awaitable<list_outcome> adapter::list(filter which, std::string cursor)
 {
-    return await_completion<list_outcome>([self = shared_from_this(), which = std::move(which)](auto done) mutable {
-        self->start_list(std::move(which), std::move(done));
-    });
+    return await_completion<list_outcome>(
+        [self = shared_from_this(), which = std::move(which), cursor = std::move(cursor)](
+            auto done) mutable { self->start_list(std::move(which), std::move(cursor), std::move(done)); });
 }
 
 asio::awaitable<list_outcome> adapter::purge(std::size_t limit)

@@ -15,7 +15,7 @@ failure_ptr describe(const std::exception_ptr& exception)
         std::rethrow_exception(exception);
     } catch (const boost::system::system_error& thrown) {
         if (thrown.code().category() == colock_category())
-            return std::make_shared<const failure>(failure{thrown.code(), {}, {}});
+            return make_failure(static_cast<errc>(thrown.code().value()));
         return make_failure(errc::outcome_unknown, {}, thrown.code());
     } catch (const std::exception& thrown) {
         return make_failure(errc::outcome_unknown, thrown.what());

@@ -72,3 +72,12 @@ void executor_cell::context_shutdown() noexcept
 }
 
 } // namespace colock::detail
+
+namespace colock {
+
+void join_context(const asio::any_io_executor& executor, std::weak_ptr<context_member> member)
+{
+    detail::context_service::join(executor, std::move(member));
+}
+
+} // namespace colock

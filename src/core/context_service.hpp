@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/context_member.hpp>
+
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/execution_context.hpp>
 
@@ -8,26 +10,7 @@
 #include <mutex>
 #include <vector>
 
-namespace colock {
-namespace asio = boost::asio;
-}
-
 namespace colock::detail {
-
-/// Something that must let go of its timers, strands, sockets and stored handlers before its execution context dies:
-/// to destroy one of those afterwards is a use after free.
-class context_member
-{
-public:
-    virtual ~context_member() = default;
-
-    /// Called once, from the context's shutdown; its threads have ended. Handlers that are dropped here may destroy
-    /// coroutines, and with them locks and lockers.
-    virtual void context_shutdown() noexcept = 0;
-    /// Called in the child after the context was told of a fork; nothing of the context runs meanwhile, and what it
-    /// had yet to run is still to come. No timer may be armed: the context may still share its own with the parent.
-    virtual void context_forked() noexcept {}
-};
 
 /// One per execution context: knows its members, weakly.
 ///

@@ -473,9 +473,17 @@ asio::awaitable<bool> core::is_locked(std::shared_ptr<core> self, std::string ke
 
 asio::awaitable<std::vector<lock_status>> core::list(std::shared_ptr<core> self, filter which)
 {
-    auto seen = co_await query(self, {}, effect::none,
-        [which](adapter& backend, completion<list_outcome> done) { backend.start_list(which, std::move(done)); });
-    co_return std::move(seen.locks);
+    std::vector<lock_status> all;
+    for (std::string cursor;;) {
+        auto page =
+            co_await query(self, {}, effect::none, [which, cursor](adapter& backend, completion<list_outcome> done) {
+                backend.start_list(which, cursor, std::move(done));
+            });
+        all.insert(all.end(), std::make_move_iterator(page.locks.begin()), std::make_move_iterator(page.locks.end()));
+        if (page.next.empty())
+            co_return all;
+        cursor = std::move(page.next);
+    }
 }
 
 asio::awaitable<std::vector<lock_status>> core::purge(std::shared_ptr<core> self, std::size_t limit)

@@ -106,6 +106,8 @@ void core::start_renewal(record& held, time_point now, work& todo)
 
 void core::on_extended(const record_ptr& held, extend_outcome outcome)
 {
+    if (outcome.status == extend_status::failed)
+        must_be_said(outcome.error);
     work todo;
     {
         const std::lock_guard guard(mutex_);

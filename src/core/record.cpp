@@ -15,6 +15,12 @@ constinit thread_local spare_blocks spares;
 
 } // namespace
 
+void must_be_said(failure_ptr& why)
+{
+    if (!why)
+        why = make_failure(errc::outcome_unknown, "the adapter did not say why it failed");
+}
+
 record::record(const std::shared_ptr<core>& owner, claim_request request)
     : claim(std::move(request)), owner_core(owner.get()), weak_core(owner), answered_at_once(owner->can().immediate)
 {

@@ -197,6 +197,9 @@ private:
     core* core_ = nullptr;
 };
 
+/// For an adapter that says that it failed, but not why.
+void must_be_said(failure_ptr& why);
+
 /// Whether a failed attempt counts under the retry policy instead of ending the acquire.
 [[nodiscard]] inline bool may_be_tried_again(const error_code& code) noexcept
 {

@@ -46,14 +46,19 @@ void core::give_back(record& ending, work& todo)
 
 void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outcome)
 {
-    if (outcome.released.status == release_status::failed && outcome.released.error->code == errc::outcome_unknown)
-        ending.taint();
+    if (outcome.released.status == release_status::failed) {
+        must_be_said(outcome.released.error);
+        if (outcome.released.error->code == errc::outcome_unknown)
+            ending.taint();
+    }
     on_created(next, std::move(outcome.created));
     on_given_back(ending, std::move(outcome.released));
 }
 
 void core::on_given_back(record& subject, release_outcome&& outcome)
 {
+    if (outcome.status == release_status::failed)
+        must_be_said(outcome.error);
     work todo;
     {
         const std::lock_guard guard(mutex_);

@@ -17,7 +17,7 @@ public:
     memory_adapter(asio::any_io_executor executor, const options& settings)
         : adapter(executor), store_(std::make_shared<store>(settings))
     {
-        colock::detail::context_service::join(executor, store_);
+        join_context(executor, store_);
     }
     ~memory_adapter() override { store_->clear(); }
 
@@ -73,7 +73,10 @@ public:
     {
         done({store_->break_key(key), nullptr});
     }
-    void start_list(filter which, completion<list_outcome> done) override { done({store_->list(which), nullptr}); }
+    void start_list(filter which, std::string, completion<list_outcome> done) override
+    {
+        done({.locks = store_->list(which)});
+    }
     void start_purge(std::size_t limit, completion<list_outcome> done) override
     {
         done({store_->purge(limit), nullptr});

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <colock/adapter.hpp>
+#include <colock/context_member.hpp>
 #include <colock/memory/adapter.hpp>
 
-#include "core/context_service.hpp"
 #include "memory/table.hpp"
 
 #include <array>
@@ -86,7 +86,7 @@ private:
 /// The locks themselves: who holds and who queues for which key, in shards by the key's hash.
 ///
 /// Thread safety: all members may be called from any thread; no mutex is held while anything of others' is called.
-class store final : public detail::context_member, public std::enable_shared_from_this<store>
+class store final : public context_member, public std::enable_shared_from_this<store>
 {
 public:
     explicit store(const options& settings);

@@ -42,6 +42,22 @@ std::shared_ptr<round> round_of(const claim& of) noexcept
     return std::static_pointer_cast<round>(of.slot);
 }
 
+/// Adds what a node lists, one page after the other.
+void add_pages(std::shared_ptr<adapter> node, filter which, list_outcome known, std::shared_ptr<census> all)
+{
+    auto& backend = *node;
+    auto cursor = std::exchange(known.next, {});
+    backend.start_list(which, std::move(cursor),
+        [node = std::move(node), which, known = std::move(known), all = std::move(all)](list_outcome page) mutable {
+            page.locks.insert(page.locks.begin(), std::make_move_iterator(known.locks.begin()),
+                std::make_move_iterator(known.locks.end()));
+            if (page.error || page.next.empty())
+                all->add(std::move(page));
+            else
+                add_pages(std::move(node), std::move(which), std::move(page), std::move(all));
+        });
+}
+
 claim_request request_like(const claim& of)
 {
     return {.key = of.key(),
@@ -285,11 +301,12 @@ public:
         for (const auto& each : nodes_)
             each->backend().start_break(key, [all](list_outcome outcome) { all->add(std::move(outcome)); });
     }
-    void start_list(filter which, completion<list_outcome> done) override
+    /// One page: what a majority tells of is known when all of it has been told.
+    void start_list(filter which, std::string, completion<list_outcome> done) override
     {
         const auto all = std::make_shared<census>(nodes_.size(), std::move(done));
         for (const auto& each : nodes_)
-            each->backend().start_list(which, [all](list_outcome outcome) { all->add(std::move(outcome)); });
+            add_pages(each->backend().shared_from_this(), which, {}, all);
     }
     /// Exclusive locks expire by themselves.
     void start_purge(std::size_t, completion<list_outcome> done) override { done({}); }

@@ -27,7 +27,7 @@ std::shared_ptr<node> node::make(
 {
     auto made = std::make_shared<node>(std::move(backend), patience, std::move(gave_up));
     if (const auto executor = made->backend_->executor())
-        detail::context_service::join(executor, made);
+        join_context(executor, made);
     return made;
 }
 

@@ -3,8 +3,7 @@
 
 #include <colock/adapter.hpp>
 #include <colock/clock.hpp>
-
-#include "core/context_service.hpp"
+#include <colock/context_member.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -25,7 +24,7 @@ class share;
 /// or the latest expiry that it may know of has passed; while it is away, one timer runs, however many there are.
 ///
 /// Thread safety: all members may be called from any thread.
-class node final : public std::enable_shared_from_this<node>, public detail::context_member
+class node final : public std::enable_shared_from_this<node>, public context_member
 {
 public:
     using time_point = lease_clock::time_point;

@@ -22,8 +22,7 @@ failure_ptr tally::failure() const
 {
     const auto told = std::to_string(failed()) + " of " + std::to_string(nodes) + " masters failed: ";
     if (nodes - refused < needed())
-        return make_failure(
-            static_cast<errc>(why_refused->code.value()), told + why_refused->detail, why_refused->cause);
+        return make_failure(why_refused->code, told + why_refused->detail, why_refused->cause);
     const bool may_be_done = yes + unknown + missing() >= needed();
     const auto& why = may_be_done || !why_away ? why_unknown : why_away;
     const auto& shown = why ? why : why_refused;

@@ -949,7 +949,7 @@ public:
             *client_, std::move(key), key_operation::purpose::remove, filter{}, std::move(done)));
     }
 
-    void start_list(filter which, completion<list_outcome> done) override
+    void start_list(filter which, std::string, completion<list_outcome> done) override
     {
         if (which.key) {
             auto key = *which.key;

@@ -53,7 +53,7 @@ std::shared_ptr<client> client::make(
 {
     auto made = std::make_shared<client>(std::move(checked), std::move(events));
     made->runtime_ = std::make_unique<runtime>(executor, made->config_);
-    colock::detail::context_service::join(executor, made);
+    join_context(executor, made);
     return made;
 }
 

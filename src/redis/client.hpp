@@ -1,7 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/context_service.hpp"
 #include "redis/batch.hpp"
 #include "redis/scripts.hpp"
 #include "redis/settings.hpp"
@@ -13,6 +12,7 @@
 
 #include <colock/adapter.hpp>
 #include <colock/clock.hpp>
+#include <colock/context_member.hpp>
 #include <colock/detail/single_thread.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -49,7 +49,7 @@ public:
 /// it is not.
 ///
 /// Thread safety: submit, watch and the waits may be called from any thread; the rest is said beside it.
-class client final : public colock::detail::context_member, public std::enable_shared_from_this<client>
+class client final : public colock::context_member, public std::enable_shared_from_this<client>
 {
 public:
     [[nodiscard]] static std::shared_ptr<client> make(

@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_has_passed_stays_passed)
     BOOST_TEST(!on.script->raise_session(lease_clock::now() + 10s));
     BOOST_TEST(!early.held());
     BOOST_TEST(!unseen.held());
-    on.ready();
+    on.advance(0s);
     BOOST_TEST_REQUIRE(lost.done());
     BOOST_TEST((lost.get(on.io()) == lost_reason::session));
     // It comes back as another one.

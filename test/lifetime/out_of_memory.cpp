@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(the_memory_store_stays_whole)
         [&](adapter& on, const claim_ptr& held) { on.start_extend(held, 1s, ignore); },
         [&](adapter& on, const claim_ptr&) { on.start_break("k", ignore); },
         [&](adapter& on, const claim_ptr&) { on.start_purge(0, ignore); },
-        [&](adapter& on, const claim_ptr&) { on.start_list({}, ignore); },
+        [&](adapter& on, const claim_ptr&) { on.start_list({}, {}, ignore); },
     };
     for (const auto& operate : operations) {
         for (long n = 0, failed = 1; failed != 0; ++n) {

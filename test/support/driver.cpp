@@ -14,7 +14,7 @@ namespace {
 std::vector<lock_status> statuses(list_outcome outcome)
 {
     if (outcome.error)
-        throw std::runtime_error(outcome.error->code.message() + ": " + outcome.error->detail);
+        throw std::runtime_error(error_code(outcome.error->code).message() + ": " + outcome.error->detail);
     return std::move(outcome.locks);
 }
 
@@ -25,7 +25,7 @@ asio::awaitable<std::uint64_t> acquire(std::shared_ptr<adapter> backend, claim_p
         if (outcome.status == create_status::granted)
             co_return outcome.fence;
         if (outcome.status == create_status::failed)
-            throw std::runtime_error(outcome.error->code.message() + ": " + outcome.error->detail);
+            throw std::runtime_error(error_code(outcome.error->code).message() + ": " + outcome.error->detail);
         co_await backend->wait(claim, lease_clock::time_point::max());
     }
 }

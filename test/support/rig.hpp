@@ -87,7 +87,7 @@ struct rig
     [[nodiscard]] std::vector<lock_status> stored() const
     {
         std::vector<lock_status> held;
-        memory->start_list({}, [&](list_outcome outcome) { held = std::move(outcome.locks); });
+        memory->start_list({}, {}, [&](list_outcome outcome) { held = std::move(outcome.locks); });
         return held;
     }
 

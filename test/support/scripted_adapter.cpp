@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/scripted_adapter.hpp"
 
-#include "core/context_service.hpp"
+#include <colock/context_member.hpp>
 
 #include <boost/asio/post.hpp>
 
@@ -102,7 +102,7 @@ step step::after(std::function<void()> hook) &&
 }
 
 /// Lets go of what is held back when its context dies: the completions may own what must not outlive it.
-struct scripted_adapter::state : detail::context_member
+struct scripted_adapter::state : context_member
 {
     struct request
     {
@@ -215,7 +215,7 @@ scripted_adapter::scripted_adapter(std::shared_ptr<adapter> backend, timing when
 scripted_adapter::scripted_adapter(std::shared_ptr<adapter> backend, asio::any_io_executor executor, timing when)
     : adapter(std::move(executor)), backend_(std::move(backend)), timing_(when), state_(std::make_shared<state>())
 {
-    colock::detail::context_service::join(this->executor(), state_);
+    join_context(this->executor(), state_);
 }
 
 scripted_adapter::~scripted_adapter() = default;
@@ -639,12 +639,11 @@ void scripted_adapter::start_break(std::string key, completion<list_outcome> don
         {operation::break_key, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
 }
 
-void scripted_adapter::start_list(filter which, completion<list_outcome> done)
+void scripted_adapter::start_list(filter which, std::string cursor, completion<list_outcome> done)
 {
     auto how = begin({operation::list, which.key.value_or(""), {}, {}});
-    const auto send = [which = std::move(which)](adapter& backend, completion<list_outcome> end) {
-        backend.start_list(which, std::move(end));
-    };
+    const auto send = [which = std::move(which), cursor = std::move(cursor)](adapter& backend,
+                          completion<list_outcome> end) { backend.start_list(which, cursor, std::move(end)); };
     run<list_outcome>(
         {operation::list, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
 }

@@ -186,7 +186,7 @@ public:
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override;
     void start_inspect(std::string key, completion<list_outcome> done) override;
     void start_break(std::string key, completion<list_outcome> done) override;
-    void start_list(filter which, completion<list_outcome> done) override;
+    void start_list(filter which, std::string cursor, completion<list_outcome> done) override;
     void start_purge(std::size_t limit, completion<list_outcome> done) override;
     void start_close(lease_clock::duration deadline, completion<closed> done) override;
 

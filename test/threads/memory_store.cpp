@@ -47,7 +47,7 @@ public:
         BOOST_TEST(granted_ > 0);
         BOOST_TEST(handed_over_ > 0);
         std::optional<std::size_t> left;
-        backend_->start_list({}, [&](list_outcome outcome) { left = outcome.locks.size(); });
+        backend_->start_list({}, {}, [&](list_outcome outcome) { left = outcome.locks.size(); });
         BOOST_TEST((left == std::size_t{0}));
     }
 
@@ -131,7 +131,7 @@ private:
         if (purge)
             backend_->start_purge(0, [](list_outcome) {});
         else
-            backend_->start_list({}, [](list_outcome) {});
+            backend_->start_list({}, {}, [](list_outcome) {});
         const claim_ptr broken = driver::exclusive("broken");
         create(broken);
         backend_->start_break("broken", [](list_outcome) {});

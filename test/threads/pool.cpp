@@ -101,7 +101,7 @@ void check_idle(const locker& subject)
 std::size_t stored(adapter& backend)
 {
     std::size_t count = 0;
-    backend.start_list({}, [&](list_outcome outcome) { count = outcome.locks.size(); });
+    backend.start_list({}, {}, [&](list_outcome outcome) { count = outcome.locks.size(); });
     return count;
 }
 

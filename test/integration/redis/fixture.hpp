@@ -71,7 +71,7 @@ struct client_side
 inline errc code_of(const create_outcome& outcome)
 {
     BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
-    return static_cast<errc>(outcome.error->code.value());
+    return outcome.error->code;
 }
 
 /// As the core does it: an error is no end.

@@ -1,8 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/driver.hpp"
 #include "support/print.hpp"
+#include "support/rig.hpp"
 
 #include <colock/awaitable_adapter.hpp>
+#include <colock/locker.hpp>
 #include <colock/observer.hpp>
 
 #include <boost/system/system_error.hpp>
@@ -193,6 +195,67 @@ BOOST_AUTO_TEST_CASE(an_observer_of_several_lockers_hears_each_event_once)
     BOOST_TEST(twice->reconnections == 1);
     BOOST_TEST(once->reconnections == 1);
     BOOST_TEST(backend->reconnects() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_backend_does_not_offer_is_refused)
+{
+    asio::io_context io;
+    const auto backend = std::make_shared<plain_adapter>(io.get_executor());
+    const auto can = backend->capabilities();
+    BOOST_TEST(!can.several);
+    BOOST_TEST(!can.groups);
+    BOOST_TEST(!can.tickets);
+    const auto claim = driver::exclusive("k");
+    const auto refused = [](const failure_ptr& why) { return why && why->code == errc::unsupported; };
+    int ended = 0;
+    backend->start_create_all({claim}, [&](const create_all_outcome& outcome) {
+        BOOST_TEST((outcome.status == create_status::failed));
+        BOOST_TEST(refused(outcome.why.error));
+        ++ended;
+    });
+    backend->start_group("g", group_action::release, 0ms, [&](const group_outcome& outcome) {
+        BOOST_TEST(refused(outcome.error));
+        ++ended;
+    });
+    BOOST_TEST(backend->export_ticket(*claim).empty());
+    backend->start_adopt("t", claim, [&](const create_outcome& outcome) {
+        BOOST_TEST((outcome.status == create_status::failed));
+        BOOST_TEST(refused(outcome.error));
+        ++ended;
+    });
+    BOOST_TEST(ended == 3);
+    BOOST_TEST(backend->asked.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_backend_that_does_not_say_why_it_failed_leaves_all_in_doubt)
+{
+    struct wordless final : awaitable_adapter
+    {
+        using awaitable_adapter::awaitable_adapter;
+        [[nodiscard]] std::string_view name() const noexcept override { return "wordless"; }
+        [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {}; }
+        asio::awaitable<create_outcome> do_create(claim_ptr claim) override
+        {
+            if (claim->key() == "k")
+                co_return create_outcome::failed(nullptr);
+            co_return create_outcome::granted(1);
+        }
+        asio::awaitable<release_outcome> do_release(claim_ptr) override
+        {
+            co_return release_outcome{.status = release_status::failed};
+        }
+        asio::awaitable<extend_outcome> do_extend(claim_ptr, std::chrono::milliseconds) override
+        {
+            co_return extend_outcome{.status = extend_status::failed};
+        }
+        asio::awaitable<valid_outcome> do_is_valid(claim_ptr) override { co_return valid_outcome{}; }
+    };
+    asio::io_context io;
+    locker by(std::make_shared<wordless>(io.get_executor()));
+    COLOCK_THROWS(create_error, errc::outcome_unknown, run_coro(io, by.acquire("k", {.retry = retry_policy::never()})));
+    auto held = run_coro(io, by.acquire("l"));
+    COLOCK_THROWS(extend_error, errc::outcome_unknown, run_coro(io, held.extend(1h)));
+    COLOCK_THROWS(release_error, errc::outcome_unknown, run_coro(io, held.release(on_failure::raise)));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

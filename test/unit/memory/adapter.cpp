@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(every_operation_ends_in_the_call_that_starts_it)
     backend->start_abandon(second, [&](release_outcome) { ++ended; });
     backend->start_inspect("k", [&](list_outcome) { ++ended; });
     backend->start_break("k", [&](list_outcome) { ++ended; });
-    backend->start_list({}, [&](list_outcome) { ++ended; });
+    backend->start_list({}, {}, [&](list_outcome) { ++ended; });
     backend->start_purge(0, [&](list_outcome) { ++ended; });
     backend->start_close(1s, [&](closed) { ++ended; });
     BOOST_TEST(ended == 11);

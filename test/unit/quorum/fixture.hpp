@@ -78,7 +78,7 @@ struct three_nodes : virtual_clock
     [[nodiscard]] std::size_t standing(std::size_t node)
     {
         std::size_t count = 0;
-        stores[node]->start_list({}, [&](const list_outcome& told) { count = told.locks.size(); });
+        stores[node]->start_list({}, {}, [&](const list_outcome& told) { count = told.locks.size(); });
         return count;
     }
     [[nodiscard]] std::string standing()

@@ -16,7 +16,7 @@ constexpr auto ttl = 10s;
 errc code_of(const failure_ptr& why)
 {
     BOOST_TEST_REQUIRE(why);
-    return static_cast<errc>(why->code.value());
+    return why->code;
 }
 
 } // namespace
