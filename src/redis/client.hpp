@@ -134,6 +134,8 @@ private:
     void opened();
     void command_link_ended(const error_code& code);
     void refuse(const failure_ptr& why);
+    /// Before the connection could be used: what passes is tried again.
+    void refused_at_first(const failure_ptr& why);
     /// Could not connect.
     void fail_to_connect(failure_ptr why);
     [[nodiscard]] std::string address() const;

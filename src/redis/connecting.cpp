@@ -173,11 +173,7 @@ void client::greeted(const reply_list& replies, std::size_t info_at)
     auto& run = *runtime_;
     const auto& hello = replies[0];
     if (hello.is_error() || !hello.is(reply::kind::array)) {
-        const auto why = refusal(hello);
-        if (why->code == errc::unavailable)
-            fail_to_connect(why);
-        else
-            refuse(why);
+        refused_at_first(refusal(hello));
         return;
     }
     run.client_id = 0;
@@ -189,7 +185,7 @@ void client::greeted(const reply_list& replies, std::size_t info_at)
             role = hello.items[i + 1].text;
     }
     if (info_at == 2 && replies[1].is_error()) {
-        refuse(refusal(replies[1]));
+        refused_at_first(refusal(replies[1]));
         return;
     }
     if (role != "master" && !role.empty()) {
@@ -264,15 +260,16 @@ void client::settled_previous(const reply_list& replies, const std::vector<remot
             run.connections.closed(killed[i].number);
             continue;
         }
+        if (auto why = refusal(replies[i]); why->code == errc::unavailable) {
+            // It passes, and the right to kill may be there after all.
+            fail_to_connect(std::move(why));
+            return;
+        }
         run.connections.refused(killed[i].number);
         warn_once("CLIENT KILL is not allowed, so an interrupted acquire can only be settled by waiting for its ttl");
     }
     if (!config_.plain() && !replies.back().is(reply::kind::number)) {
-        const auto why = refusal(replies.back());
-        if (why->code == errc::unavailable)
-            fail_to_connect(why);
-        else
-            refuse(why);
+        refused_at_first(refusal(replies.back()));
         return;
     }
     anchored_.store(lease_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
@@ -300,6 +297,14 @@ void client::command_link_ended(const error_code& code)
     run.problem =
         run.life.demoted() ? replica_in_place_of_master() : make_failure(errc::unavailable, code.message(), code);
     carry_out(decide(code == boost::redis::error::pong_timeout ? event::silent : event::lost), code);
+}
+
+void client::refused_at_first(const failure_ptr& why)
+{
+    if (why->code == errc::unavailable)
+        fail_to_connect(why);
+    else
+        refuse(why);
 }
 
 void client::fail_to_connect(failure_ptr why)

@@ -158,6 +158,19 @@ BOOST_AUTO_TEST_CASE(a_lost_reply_to_extend_does_not_end_the_lock)
     });
 }
 
+const std::string busy_reply = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL\r\n";
+
+BOOST_AUTO_TEST_CASE(a_database_that_is_refused_for_a_moment_is_selected_later)
+{
+    redis_server server;
+    redis_relay between(server.port());
+    const std::string hello = "%2\r\n$2\r\nid\r\n:7\r\n$4\r\nrole\r\n$6\r\nmaster\r\n";
+    between.answer_at("SELECT", hello + busy_reply + busy_reply);
+    client_side some({.url = between.url() + "/1"});
+    some.speak.grant(driver::exclusive("k"));
+    BOOST_TEST(between.cuts() == 1);
+}
+
 /// A create is held up in the link; its connection ends; the bytes stay on their way.
 struct held_up
 {
@@ -192,6 +205,25 @@ BOOST_AUTO_TEST_CASE(late_bytes_of_a_dead_connection_take_no_lock)
     BOOST_TEST(f.server({"EXISTS", "{colock}:k"}) == "0");
     const auto next = driver::exclusive("k");
     f.some->speak.grant(next);
+}
+
+BOOST_AUTO_TEST_CASE(a_kill_that_is_refused_for_a_moment_is_asked_for_again)
+{
+    for (const auto how : {redis::layout::standard, redis::layout::plain}) {
+        BOOST_TEST_CONTEXT("layout " << static_cast<int>(how))
+        {
+            held_up f({.layout = how});
+            // In the standard layout the anchor travels with it.
+            std::string busy = busy_reply;
+            if (how == redis::layout::standard)
+                busy += busy;
+            f.between.answer_at("KILL", busy);
+            BOOST_TEST((f.some->speak.abandon(f.claim).status == release_status::not_held));
+            BOOST_TEST(f.between.cuts() == 1);
+            BOOST_TEST(!f.claim->tainted());
+            BOOST_TEST(!f.some->told->warned_of("CLIENT KILL"));
+        }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(without_the_right_to_kill_nothing_is_promised)
