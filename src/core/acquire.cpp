@@ -85,10 +85,16 @@ asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wante
     }
 }
 
+bool core::is_queued(const record& wanted)
+{
+    const std::lock_guard guard(mutex_);
+    return queues_.find(wanted) != nullptr;
+}
+
 /// The uncontended acquire of a backend that answers at once: nothing is queued, parked or collected for later.
 core::step core::grant_at_once(const record_ptr& wanted, time_point now)
 {
-    if (!can_.immediate || options_.observer || (may_be_queued(wanted->key_hash()) && is_queued(*wanted)) ||
+    if (!can_.immediate || options_.observer || (queues_.may_have(wanted->key_hash()) && is_queued(*wanted)) ||
         closed_to_new_.load())
         return step::again;
     wanted->attempting.sent_at_once();
@@ -169,7 +175,7 @@ core::record_ptr core::take_over_from(const record_ptr& spent)
         const std::lock_guard guard(mutex_);
         fresh->go_on_for(*spent);
         if (spent->queue)
-            change_places(*spent, *fresh);
+            queues_.change_places(*spent, *fresh);
     }
     depart(spent);
     return fresh;
@@ -202,10 +208,10 @@ bool core::asks_beside(const record& wanted, const key_queue& queue)
 
 std::optional<last_answer> core::answer_ahead(const record& wanted)
 {
-    if (!may_be_queued(wanted.key_hash()))
+    if (!queues_.may_have(wanted.key_hash()))
         return std::nullopt;
     const std::lock_guard guard(mutex_);
-    const key_queue* const queue = find_queue(wanted);
+    const key_queue* const queue = queues_.find(wanted);
     if (!queue || asks_beside(wanted, *queue))
         return std::nullopt;
     return queue->holder ? last_answer{.heard = true} : queue->answer;
@@ -297,7 +303,7 @@ core::step core::acquire_step::take(std::uint32_t& seen)
     if (subject.where() != phase::acquiring)
         return step::granted;
     if (!subject.queue && !subject.outcome_ready)
-        self_.enqueue(subject, subject.attempting.was_sent(), todo_);
+        self_.queues_.enter(subject, subject.attempting.was_sent(), todo_.wakes);
     seen = subject.version;
     subject.open_to_hand_over = false;
     if (std::exchange(subject.outcome_ready, false))
@@ -320,7 +326,7 @@ core::step core::acquire_step::carry_out(const attempt::decision& next)
 {
     switch (next.what) {
     case attempt::action::await_answer:
-        self_.schedule(*wanted_, next.until);
+        self_.timers_.schedule(*wanted_, next.until);
         return step::park;
     case attempt::action::send:
         return send(next.counts);
@@ -345,7 +351,7 @@ core::step core::acquire_step::carry_out(const attempt::decision& next)
 /// It waits for the answer as it would wait for anything else; one that comes at once is looked at without that.
 core::step core::acquire_step::send(bool counts)
 {
-    self_.schedule(*wanted_, schedule_.deadline());
+    self_.timers_.schedule(*wanted_, schedule_.deadline());
     const bool listens = self_.begin_attempt(*wanted_, now_, counts);
     unlock();
     self_.send_attempt(wanted_, listens);
@@ -363,7 +369,7 @@ core::step core::acquire_step::wait(const attempt::decision& next)
     const bool fails = subject.is_head && subject.attempting.was_sent() && subject.outcome.error;
     if (self_.options_.observer && !fails && !std::exchange(subject.told_waiting, true))
         todo_.tell({.what = work::note::waiting, .subject = wanted_});
-    self_.schedule(subject, next.until);
+    self_.timers_.schedule(subject, next.until);
     const std::uint32_t number = subject.attempting.waits(next.listens);
     // A hand-over would be an operation on this claim, and none may begin before its wait has.
     subject.open_to_hand_over = !next.listens && !subject.attempting.asks_leave();

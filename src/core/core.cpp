@@ -45,8 +45,9 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     }
     check_locker_options(options, *backend);
     auto made = std::make_shared<core>(std::move(backend), std::move(options));
+    made->timers_.tell<&core::on_timer>(made);
     if (const auto executor = made->executor())
-        context_service::join(executor, made);
+        join_context(executor, made);
     if (made->options_.observer)
         made->backend_->attach(made->options_.observer);
     made->backend_->add_user();
@@ -56,7 +57,8 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
 core::core(std::shared_ptr<adapter> backend, locker_options options)
     : backend_(std::move(backend)), can_(backend_->capabilities()), limits_(backend_->limits()),
       options_(std::move(options)), margins_{options_.minimum_validity, options_.stop_margin},
-      watches_all_(options_.observer || !can_.expires), owner_(default_owner(options_))
+      watches_all_(options_.observer || !can_.expires), owner_(default_owner(options_)), timers_(*backend_),
+      queues_(can_.fifo, timers_)
 {
 }
 
@@ -161,10 +163,7 @@ void core::orphan()
         const std::lock_guard guard(mutex_);
         closed_to_new_ = true;
         pausing_.notify(todo.wakes);
-        for (auto& [key, queue] : queues_) {
-            for (record& member : queue->members)
-                member.notify(todo.wakes);
-        }
+        queues_.for_each([&](record& member) { member.notify(todo.wakes); });
     }
     todo.run(*this);
     detach_from_backend(options_.operation_timeout, [](closed) {});
@@ -191,13 +190,9 @@ void core::context_shutdown() noexcept
         const std::lock_guard guard(mutex_);
         dead_ = true;
         closed_to_new_ = true;
-        timer.swap(timer_);
+        timer = timers_.stop();
         while (!parked_.empty())
             todo.wakes.add(parked_.front());
-        while (!timers_.empty()) {
-            timers_.begin()->due = time_point::max();
-            timers_.erase(timers_.begin());
-        }
         while (!ending_.empty())
             end(ending_.front(), false, todo);
     }
@@ -216,7 +211,7 @@ struct core::unscheduled
         work todo;
         {
             const std::lock_guard guard(self.mutex_);
-            self.schedule(source, time_point::max());
+            self.timers_.schedule(source, time_point::max());
             // Whoever else waits on it asks for its own time.
             source.notify(todo.wakes);
         }
@@ -234,7 +229,7 @@ asio::awaitable<void> core::pause(std::shared_ptr<core> self, const record& want
             const std::lock_guard guard(self->mutex_);
             if (self->closed_to_new_ || lease_clock::now() >= until)
                 break;
-            self->schedule(self->pausing_, std::min(self->pausing_.due, until));
+            self->timers_.schedule(self->pausing_, std::min(self->pausing_.due, until));
             seen = self->pausing_.version;
         }
         self->throw_if_inherited(wanted);
@@ -263,7 +258,7 @@ asio::awaitable<shutdown_report> core::shutdown(std::shared_ptr<core> self, std:
             if (self->held_.empty() && self->ending_.empty() && self->acquiring_ == 0 && !ends_at_once)
                 break;
             if (lease_clock::now() < until)
-                self->schedule(self->drained_, std::min(self->drained_.due, until));
+                self->timers_.schedule(self->drained_, std::min(self->drained_.due, until));
             else if (!ends_at_once)
                 break;
             seen = self->drained_.version;
@@ -306,7 +301,7 @@ asio::awaitable<void> core::close_backend(std::shared_ptr<core> self, lease_cloc
             const std::lock_guard guard(self->mutex_);
             if (state->over || lease_clock::now() >= until)
                 co_return;
-            self->schedule(*state, until);
+            self->timers_.schedule(*state, until);
             seen = state->version;
         }
         co_await self->park(*state, place, seen);
@@ -320,10 +315,7 @@ void core::begin_shutdown()
         const std::lock_guard guard(mutex_);
         closed_to_new_ = true;
         pausing_.notify(todo.wakes);
-        for (auto& [key, queue] : queues_) {
-            for (record& member : queue->members)
-                member.notify(todo.wakes);
-        }
+        queues_.for_each([&](record& member) { member.notify(todo.wakes); });
         for (auto next = held_.begin(); next != held_.end();) {
             record& held = *next++;
             if (held.plan.body_runs())
@@ -337,7 +329,7 @@ void core::begin_shutdown()
 
 /// Acquires that have been told to end, but not by their backend: what it has granted them, or may yet, is to be given
 /// back.
-void core::report_undecided(std::vector<std::string>& keys) const
+void core::report_undecided(std::vector<std::string>& keys)
 {
     const auto add = [&](const record& wanted) {
         const bool is_granted = wanted.outcome_ready && wanted.outcome.status == create_status::granted;
@@ -345,8 +337,7 @@ void core::report_undecided(std::vector<std::string>& keys) const
         if (wanted.under_way != operation::none || wanted.tainted() || is_granted || keeps_a_place)
             keys.push_back(wanted.key());
     };
-    for (const auto& [key, queue] : queues_)
-        std::for_each(queue->members.begin(), queue->members.end(), add);
+    queues_.for_each(add);
     std::for_each(trying_.begin(), trying_.end(), add);
 }
 
@@ -439,7 +430,7 @@ asio::awaitable<list_outcome> core::query(std::shared_ptr<core> self, std::strin
                 answer = std::move(state->outcome);
                 break;
             }
-            self->schedule(*state, until);
+            self->timers_.schedule(*state, until);
             seen = state->version;
         }
         co_await self->park(*state, place, seen);

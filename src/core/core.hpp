@@ -2,23 +2,22 @@
 #pragma once
 
 #include <colock/adapter.hpp>
+#include <colock/context_member.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/options.hpp>
 #include <colock/stats.hpp>
 
-#include "core/context_service.hpp"
+#include "core/key_queues.hpp"
 #include "core/parking.hpp"
 #include "core/record.hpp"
+#include "core/timer_heap.hpp"
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/intrusive/list.hpp>
-#include <boost/intrusive/set.hpp>
-#include <boost/unordered/unordered_flat_map.hpp>
 
-#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -29,50 +28,6 @@
 #include <vector>
 
 namespace colock::detail {
-
-/// What the backend has last said of a key, for one who has to say why it did not get the lock.
-struct last_answer
-{
-    /// The last attempt was answered: with "busy", if there is no error. Else the error is that of one before it.
-    bool heard = false;
-    /// It is under way.
-    bool sent = false;
-    failure_ptr error{};
-    /// May be empty.
-    std::string holder{};
-};
-
-/// Those of one locker that want the same key, in arrival order. Only heads speak to the backend: one exclusive claim,
-/// or the whole run of shared claims in front.
-struct key_queue
-{
-    std::string key;
-    std::size_t hash = 0;
-    boost::intrusive::list<record> members;
-    std::size_t heads = 0;
-    /// Who was granted out of this queue and holds the key exclusively: while it does, no head need ask the backend.
-    const record* holder = nullptr;
-    /// Hand-overs from one local holder to the next since others had their turn.
-    unsigned handed_over = 0;
-    /// Until then its heads leave the way to the waiters of other lockers.
-    lease_clock::time_point stands_back_until{};
-    /// To its heads: those behind them know no more than they do.
-    last_answer answer{};
-};
-
-/// A key with its hash, which is computed once.
-struct queue_name
-{
-    std::string_view key;
-    std::size_t hash;
-
-    friend bool operator==(const queue_name& left, const queue_name& right) noexcept { return left.key == right.key; }
-    struct known_hash
-    {
-        using is_avalanching = void;
-        std::size_t operator()(const queue_name& of) const noexcept { return of.hash; }
-    };
-};
 
 /// The shared state of a locker: its local queues, its leases with their one timer, and the clean-up of what callers
 /// have left behind.
@@ -176,9 +131,6 @@ private:
     struct departure;
     struct query_state;
     using registry = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
-    using heap = boost::intrusive::multiset<waitable,
-        boost::intrusive::base_hook<
-            boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>, boost::intrusive::optimize_size<true>>>>;
 
     enum class step : unsigned char
     {
@@ -239,31 +191,8 @@ private:
     struct candidate;
     class gathering;
 
-    // queue.cpp; the mutex is held.
-    [[nodiscard]] bool may_be_queued(std::size_t hash) const noexcept
-    {
-        return queued_[hash % queued_.size()].load(std::memory_order_acquire) != 0;
-    }
-    void count_queue(std::size_t hash, int more) noexcept
-    {
-        // Written under the mutex alone.
-        auto& count = queued_[hash % queued_.size()];
-        count.store(
-            count.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(more), std::memory_order_release);
-    }
-    /// Not under the mutex.
+    /// Somebody stands before it. Not under the mutex.
     [[nodiscard]] bool is_queued(const record& wanted);
-    [[nodiscard]] key_queue* find_queue(const record& wanted);
-    void enqueue(record& wanted, bool as_head, work& todo);
-    /// True if others remain in it.
-    bool leave_queue(record& wanted, work& todo);
-    void promote(key_queue& queue, work& todo);
-    void wake_heads(const record& ended, work& todo);
-    /// For heads that sleep until the expiry that `shortened` had.
-    void wake_for_earlier_expiry(const record& shortened, time_point expires, work& todo);
-    [[nodiscard]] record_ptr next_for_hand_over(record& held);
-    /// `fresh` stands where `waiting` stood.
-    void change_places(record& waiting, record& fresh);
 
     // lease.cpp; the mutex is held.
     void hold(record& wanted, std::uint64_t fence);
@@ -322,10 +251,9 @@ private:
     // fork.cpp; the mutex is held.
     void leave_to_parent(record& inherited, work& todo) noexcept;
 
-    // timers.cpp; the mutex is held, except in on_timer.
-    void schedule(waitable& source, time_point due);
-    void arm_timer();
+    // timers.cpp
     void on_timer();
+    /// The mutex is held.
     void on_due(waitable& due, time_point now, work& todo);
 
     enum class effect : unsigned char
@@ -357,7 +285,7 @@ private:
     void begin_shutdown();
     [[nodiscard]] shutdown_report end_shutdown();
     /// The mutex is held.
-    void report_undecided(std::vector<std::string>& keys) const;
+    void report_undecided(std::vector<std::string>& keys);
     [[nodiscard]] std::vector<record_ptr> held_of(const std::string& key);
     [[nodiscard]] static asio::awaitable<void> ask_if_broken(std::shared_ptr<core> self, record_ptr held);
     struct close_state;
@@ -387,10 +315,8 @@ private:
     /// The one that is watched already.
     std::weak_ptr<session_bound> session_;
     std::atomic<bool> dead_{false};
-    boost::unordered_flat_map<queue_name, std::unique_ptr<key_queue>, queue_name::known_hash> queues_;
-    std::vector<std::unique_ptr<key_queue>> spare_queues_;
-    /// How many queues there are per hash, so that an uncontended acquire needs neither the mutex nor a look-up.
-    std::array<std::atomic<std::uint32_t>, 1024> queued_{};
+    timer_heap timers_;
+    key_queues queues_;
     registry held_;
     /// Single attempts that are under way; they stand in no queue.
     registry trying_;
@@ -408,9 +334,6 @@ private:
     notice drained_;
     /// Those that neither hold anything nor stand in a queue.
     notice pausing_;
-    heap timers_;
-    std::optional<lease_timer> timer_;
-    time_point armed_for_ = time_point::max();
     locker_stats stats_;
 };
 

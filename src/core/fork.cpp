@@ -18,7 +18,7 @@ void core::context_forked() noexcept
             ++stats_.losses[static_cast<std::size_t>(lost_reason::forked)];
             if (options_.observer)
                 todo.tell({.what = work::note::lost, .subject = &held, .reason = lost_reason::forked});
-            if (key_queue* queue = find_queue(held); queue && queue->holder == &held)
+            if (key_queue* queue = queues_.find(held); queue && queue->holder == &held)
                 queue->holder = nullptr;
             leave_to_parent(held, todo);
         }
@@ -44,7 +44,7 @@ void core::context_forked() noexcept
 void core::leave_to_parent(record& inherited, work& todo) noexcept
 {
     inherited.plan.renewing();
-    schedule(inherited, time_point::max());
+    timers_.schedule(inherited, time_point::max());
     inherited.move_to(phase::ended);
     inherited.notify(todo.wakes);
 }

@@ -228,7 +228,7 @@ asio::awaitable<core::gathering::candidate_ptr> core::gathering::await_turn(cand
         const std::lock_guard guard(core_->mutex_);
         if (!busy->wanted->attempting.was_told())
             co_return busy;
-        core_->change_places(*busy->wanted, *fresh->wanted);
+        core_->queues_.change_places(*busy->wanted, *fresh->wanted);
     }
     co_return fresh;
 }

@@ -53,7 +53,7 @@ bool core::release_at_once(const record_ptr& held)
         const std::lock_guard guard(mutex_);
         if (subject.where() != phase::held || subject.under_way != operation::none || subject.tainted() ||
             !subject.waiters.empty() || subject.due != time_point::max() || options_.observer ||
-            (may_be_queued(subject.key_hash()) && find_queue(subject)) ||
+            (queues_.may_have(subject.key_hash()) && queues_.find(subject)) ||
             closed_to_new_.load(std::memory_order_relaxed))
             return false;
         held_.erase(held_.iterator_to(subject));
@@ -96,7 +96,7 @@ bool core::end_watched_release(record& ending, release_outcome&& outcome)
             may_stand(ending, ending.ttl());
             enter_ending(ending);
         } else {
-            schedule(ending, time_point::max());
+            timers_.schedule(ending, time_point::max());
             ending.move_to(phase::ended);
             ending.notify(todo.wakes);
             drained_.notify(todo.wakes);
@@ -156,7 +156,7 @@ bool core::is_unanswered(record& ending, std::uint32_t& seen)
     if (now >= ending.answer_deadline)
         return false;
     ending.answer_by = std::min(ending.answer_by, ending.answer_deadline);
-    schedule(ending, std::min(ending.retry_at, ending.answer_by));
+    timers_.schedule(ending, std::min(ending.retry_at, ending.answer_by));
     return true;
 }
 
@@ -261,7 +261,7 @@ bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
         may_stand(subject, ttl);
         if (const auto sooner = subject.plan.shortened(request_of(subject, ttl), subject.lease().ttl_bound())) {
             subject.lease().set_ttl_bound(*sooner);
-            wake_for_earlier_expiry(subject, saturating_add(now, ttl), todo);
+            queues_.wake_for_earlier_expiry(subject, saturating_add(now, ttl), todo.wakes);
         }
         subject.under_way = operation::extend;
         subject.extend_ttl = ttl;
@@ -283,7 +283,7 @@ bool core::await_result(record& held, const std::optional<Outcome>& result, time
     if (held.where() == phase::held)
         reschedule_held(held);
     else
-        schedule(held, std::min(held.retry_at, held.answer_by));
+        timers_.schedule(held, std::min(held.retry_at, held.answer_by));
     seen = held.version;
     return true;
 }

@@ -42,7 +42,7 @@ void core::hold(record& wanted, std::uint64_t fence)
 void core::grant(record& wanted, std::uint64_t fence, work& todo)
 {
     key_queue* queue = wanted.queue;
-    if (leave_queue(wanted, todo)) {
+    if (queues_.leave(wanted, todo.wakes)) {
         queue->answer = {.heard = true};
         if (wanted.mode() == lock_mode::exclusive)
             queue->holder = &wanted;
@@ -56,7 +56,7 @@ void core::grant(record& wanted, std::uint64_t fence, work& todo)
 void core::reschedule_held(record& held)
 {
     const auto due = held.plan.due(held.lease().valid_until(), margins_, watches_all_);
-    schedule(held, std::min(due, held.answer_by));
+    timers_.schedule(held, std::min(due, held.answer_by));
 }
 
 /// False if it has ended.
@@ -172,16 +172,16 @@ void core::begin_end(record& held, lost_reason reason, work& todo)
     held.plan.renewing();
     may_stand(held, held.ttl());
     enter_ending(held);
-    if (key_queue* queue = find_queue(held); queue && queue->holder == &held)
+    if (key_queue* queue = queues_.find(held); queue && queue->holder == &held)
         queue->holder = nullptr;
     if (reason != lost_reason::released) {
         held.settles = true;
-        wake_heads(held, todo);
+        queues_.wake_heads(held, todo.wakes);
         ++stats_.losses[static_cast<std::size_t>(reason)];
         if (options_.observer)
             todo.tell({.what = work::note::lost, .subject = &held, .reason = reason});
     }
-    schedule(held, held.answer_by);
+    timers_.schedule(held, held.answer_by);
     held.notify(todo.wakes);
     give_back(held, todo);
 }
@@ -228,7 +228,7 @@ void core::watch_session(record& held)
     session->watch(shared_from_this());
     // It may have ended just before.
     if (session->valid_until() == time_point::min())
-        schedule(held, lease_clock::now());
+        timers_.schedule(held, lease_clock::now());
 }
 
 void core::on_session_at_risk(const session_bound& session) noexcept
@@ -252,7 +252,7 @@ void core::on_session_ended(const session_bound& session) noexcept
     const auto now = lease_clock::now();
     for (record& held : held_) {
         if (held.lease().session().get() == &session)
-            schedule(held, now);
+            timers_.schedule(held, now);
     }
 }
 

@@ -28,7 +28,7 @@ void core::give_back(record& ending, work& todo)
     // Its end comes back here: nothing may overtake a create or an extend that is under way.
     if (ending.under_way != operation::none)
         return;
-    record_ptr next = !dead_ && !ending.settles && ending.granted ? next_for_hand_over(ending) : record_ptr{};
+    record_ptr next = !dead_ && !ending.settles && ending.granted ? queues_.next_for_hand_over(ending) : record_ptr{};
     const auto now = lease_clock::now();
     ending.under_way = operation::give_back;
     ending.set_sent(now);
@@ -64,7 +64,7 @@ void core::on_given_back(record& subject, release_outcome&& outcome)
         const std::lock_guard guard(mutex_);
         subject.under_way = operation::none;
         if (outcome.others_wait && !can_.fifo) {
-            if (key_queue* queue = find_queue(subject)) {
+            if (key_queue* queue = queues_.find(subject)) {
                 const auto now = lease_clock::now();
                 queue->stands_back_until =
                     now + std::clamp<lease_clock::duration>(2 * (now - subject.sent()), 500us, 20ms);
@@ -101,19 +101,19 @@ void core::retry_later(record& ending, work& todo)
         return end(ending, false, todo);
     // It may not have been carried out, or it may: whoever waits behind it has to look for itself.
     if (ending.granted)
-        wake_heads(ending, todo);
+        queues_.wake_heads(ending, todo.wakes);
     // Whoever waited for the first answer may leave now; the clean-up keeps the core.
     if (!self_)
         self_ = shared_from_this();
     ending.backoff = std::clamp<decltype(ending.backoff)>(ending.backoff * 2U, backoff_first, backoff_cap);
     ending.retry_at = std::min(saturating_add(now, ending.backoff), unproven_after);
-    schedule(ending, std::min(ending.retry_at, ending.answer_by));
+    timers_.schedule(ending, std::min(ending.retry_at, ending.answer_by));
     ending.notify(todo.wakes);
 }
 
 void core::end(record& ending, bool proven, work& todo)
 {
-    schedule(ending, time_point::max());
+    timers_.schedule(ending, time_point::max());
     ending_.erase(ending_.iterator_to(ending));
     todo.ended.emplace_back(&ending, false);
     --stats_.settling;
@@ -132,7 +132,7 @@ void core::end(record& ending, bool proven, work& todo)
     ending.move_to(phase::ended);
     ending.notify(todo.wakes);
     if (ending.granted)
-        wake_heads(ending, todo);
+        queues_.wake_heads(ending, todo.wakes);
     if (ending_.empty()) {
         todo.keep = std::move(self_);
         drained_.notify(todo.wakes);
@@ -163,14 +163,14 @@ void core::depart(const record_ptr& wanted) noexcept
         work todo;
         {
             const std::lock_guard guard(mutex_);
-            leave_queue(subject, todo);
+            queues_.leave(subject, todo.wakes);
             if (subject.where() == phase::acquiring) {
                 stop_trying(subject);
                 if (subject.attempting.stops_waiting())
                     --stats_.waiting;
                 if (subject.attempting.stops_listening())
                     todo.ask(work::action::cancel_wait, subject);
-                schedule(subject, time_point::max());
+                timers_.schedule(subject, time_point::max());
                 if ((subject.under_way == operation::none && !subject.left_trace) || subject.inherited()) {
                     subject.move_to(phase::ended);
                 } else {

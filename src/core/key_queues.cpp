@@ -1,0 +1,174 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/key_queues.hpp"
+
+#include <algorithm>
+
+namespace colock::detail {
+
+namespace {
+
+/// How often in a row a local holder hands over to the next local waiter where the backend keeps no queue, so that
+/// other processes get their turn.
+constexpr unsigned hand_overs_in_a_row = 16;
+
+constexpr std::size_t most_spares = 64;
+
+bool is_shared(const record& member)
+{
+    return member.mode() == lock_mode::shared;
+}
+
+} // namespace
+
+key_queue* key_queues::find(const record& wanted)
+{
+    if (!may_have(wanted.key_hash()))
+        return nullptr;
+    const auto found = queues_.find(queue_name{wanted.key(), wanted.key_hash()});
+    return found == queues_.end() ? nullptr : found->second.get();
+}
+
+/// On a remote backend every acquire passes through a queue: recycled, it costs no memory of its own.
+key_queue& key_queues::make(const record& wanted)
+{
+    std::unique_ptr<key_queue> made;
+    if (spares_.empty()) {
+        made = std::make_unique<key_queue>();
+    } else {
+        made = std::move(spares_.back());
+        spares_.pop_back();
+    }
+    made->key = wanted.key();
+    made->hash = wanted.key_hash();
+    key_queue& queue = *made;
+    queues_.emplace(queue_name{queue.key, queue.hash}, std::move(made));
+    count(queue.hash, 1);
+    timers_.keep_armed(true);
+    return queue;
+}
+
+void key_queues::drop(key_queue& empty)
+{
+    const auto found = queues_.find(queue_name{empty.key, empty.hash});
+    count(empty.hash, -1);
+    auto done = std::move(found->second);
+    queues_.erase(found);
+    if (spares_.size() < most_spares) {
+        done->holder = nullptr;
+        done->handed_over = 0;
+        done->stands_back_until = {};
+        done->answer = {};
+        spares_.push_back(std::move(done));
+    }
+    if (queues_.empty())
+        timers_.keep_armed(false);
+}
+
+void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
+{
+    key_queue* const known = find(wanted);
+    key_queue& queue = known ? *known : make(wanted);
+    queue.members.push_back(wanted);
+    wanted.queue = &queue;
+    if (as_head) {
+        // It has spoken to the backend already and may have a place there: it must go on listening.
+        wanted.is_head = true;
+        ++queue.heads;
+        queue.answer = {.heard = true, .error = wanted.outcome.error};
+    } else if (queue.heads == 0) {
+        promote(queue, wakes);
+    } else if (is_shared(wanted) && queue.heads + 1 == queue.members.size() && is_shared(queue.members.front())) {
+        wanted.is_head = true;
+        ++queue.heads;
+    }
+}
+
+void key_queues::promote(key_queue& queue, wake_list& wakes)
+{
+    for (record& member : queue.members) {
+        if (member.is_head && is_shared(member))
+            continue;
+        if (queue.heads > 0 && (member.is_head || !is_shared(member)))
+            return;
+        member.is_head = true;
+        ++queue.heads;
+        member.notify(wakes);
+        if (!is_shared(member))
+            return;
+    }
+}
+
+bool key_queues::leave(record& wanted, wake_list& wakes)
+{
+    key_queue* const queue = std::exchange(wanted.queue, nullptr);
+    if (!queue)
+        return false;
+    queue->members.erase(queue->members.iterator_to(wanted));
+    const bool was_head = std::exchange(wanted.is_head, false);
+    if (was_head)
+        --queue->heads;
+    if (queue->members.empty()) {
+        drop(*queue);
+        return false;
+    }
+    if (queue->heads == 0 || !was_head)
+        promote(*queue, wakes);
+    return true;
+}
+
+void key_queues::change_places(record& waiting, record& fresh)
+{
+    key_queue& queue = *std::exchange(waiting.queue, nullptr);
+    queue.members.insert(queue.members.iterator_to(waiting), fresh);
+    queue.members.erase(queue.members.iterator_to(waiting));
+    fresh.queue = &queue;
+    fresh.is_head = std::exchange(waiting.is_head, false);
+}
+
+/// A local release is known here before any event of the backend can tell, and to a head whose create is still under
+/// way no event may come at all.
+void key_queues::wake_heads(const record& ended, wake_list& wakes)
+{
+    key_queue* queue = find(ended);
+    // After a hand-over the key is held by the next one already.
+    if (!queue || (queue->holder && !fifo_))
+        return;
+    for (record& member : queue->members) {
+        if (!member.is_head)
+            break;
+        member.attempting.told();
+        member.notify(wakes);
+    }
+}
+
+void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes)
+{
+    key_queue* queue = find(shortened);
+    if (!queue)
+        return;
+    for (record& member : queue->members) {
+        if (!member.is_head)
+            break;
+        member.attempting.hears_of_expiry(expires);
+        member.notify(wakes);
+    }
+}
+
+record::ptr key_queues::next_for_hand_over(record& held)
+{
+    if (is_shared(held) || held.tainted())
+        return {};
+    key_queue* queue = find(held);
+    if (!queue || queue->heads != 1)
+        return {};
+    record& next = queue->members.front();
+    if (!next.open_to_hand_over || is_shared(next) || next.under_way != operation::none || next.tainted())
+        return {};
+    if (!fifo_ && queue->handed_over++ >= hand_overs_in_a_row) {
+        queue->handed_over = 0;
+        return {};
+    }
+    return record::ptr(&next);
+}
+
+} // namespace colock::detail

@@ -1,0 +1,80 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/timer_heap.hpp"
+
+#include <utility>
+
+namespace colock::detail {
+
+void timer_heap::schedule(waitable& source, time_point due)
+{
+    if (source.due == due)
+        return;
+    if (source.due != time_point::max())
+        due_.erase(due_.iterator_to(source));
+    source.due = due;
+    if (due != time_point::max())
+        due_.insert(source);
+    arm();
+}
+
+void timer_heap::keep_armed(bool keep)
+{
+    kept_ = keep;
+    if (!keep)
+        arm();
+}
+
+waitable* timer_heap::take_due(time_point now)
+{
+    if (due_.empty() || due_.begin()->due > now)
+        return nullptr;
+    waitable& first = *due_.begin();
+    take_out(first);
+    return &first;
+}
+
+void timer_heap::take_out(waitable& first) noexcept
+{
+    due_.erase(due_.iterator_to(first));
+    first.due = time_point::max();
+}
+
+void timer_heap::arm()
+{
+    if (stopped_)
+        return;
+    if (due_.empty()) {
+        if (kept_)
+            return;
+        if (timer_ && armed_for_ != time_point::max())
+            timer_->cancel();
+        armed_for_ = time_point::max();
+        return;
+    }
+    const time_point first = due_.begin()->due;
+    // A timer that fires early finds nothing due and is armed again: cheaper than moving it each time.
+    if (first >= armed_for_)
+        return;
+    if (!timer_)
+        timer_.emplace(backend_.executor());
+    // Not armed while it is being armed: without memory for the wait, the next one tries again.
+    armed_for_ = time_point::max();
+    timer_->expires_at(first);
+    timer_->async_wait([owner = owner_, fire = fire_](const error_code& failed) {
+        if (failed)
+            return;
+        if (const auto told = owner.lock())
+            fire(told.get());
+    });
+    armed_for_ = first;
+}
+
+std::optional<lease_timer> timer_heap::stop() noexcept
+{
+    stopped_ = true;
+    while (!due_.empty())
+        take_out(*due_.begin());
+    return std::exchange(timer_, std::nullopt);
+}
+
+} // namespace colock::detail
