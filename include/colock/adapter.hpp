@@ -27,11 +27,13 @@ class observer;
 /// The seam between the core and a backend. A subclass starts operations and reports each one's end through its
 /// completion; it contains no cancellation code: callers detach in the core, a started operation always goes on.
 ///
-/// The core calls with claims whose `sent()` is set; it has at most one operation under way per claim, `wait`
-/// excepted. An adapter ends every operation by itself, within its own operation timeout, with an outcome or a failure.
-/// To write one with coroutines instead, derive from awaitable_adapter.
+/// The core calls with claims whose `sent()` is set, and has at most one operation under way per claim. An adapter ends
+/// every operation by itself, within its own operation timeout, with an outcome or a failure: `errc::unavailable` only
+/// if it is certain that nothing was carried out nor will be, `errc::outcome_unknown` if it may have been. To write one
+/// with coroutines instead, derive from awaitable_adapter; docs/adapters.md shows how, and how to test it.
 ///
-/// Thread safety: all members may be called from any thread. Completions may be called from any.
+/// Thread safety: all members may be called from any thread, and at the same time for different claims. Completions may
+/// be called from any thread, but never while a mutex is held that a member takes: they may start the next operation.
 class adapter : public std::enable_shared_from_this<adapter>
 {
 public:
@@ -48,20 +50,29 @@ public:
     [[nodiscard]] virtual colock::capabilities capabilities() const noexcept = 0;
     [[nodiscard]] virtual adapter_limits limits() const noexcept { return {}; }
 
-    /// Tries once to take the lock. A claim that already holds it is granted again, for a new ttl.
+    /// Tries once to take the lock. Called for a claim that is not known to hold it: a new one, one that was busy or
+    /// failed, one whose last create has an unknown outcome. A claim that holds it already is granted again, for a new
+    /// ttl and with the fence that it has, or a greater one. One that is busy keeps its place in the backend's queue,
+    /// if there is one and the claim `queues()`.
     virtual void start_create(claim_ptr claim, completion<create_outcome> done) = 0;
-    /// Gives a granted lock back. Idempotent.
+    /// Gives a granted lock back: called for a claim that was granted and is not tainted. `not_held` if nothing of its
+    /// was there; touches no other holder's grant. Idempotent.
     virtual void start_release(claim_ptr claim, completion<release_outcome> done) = 0;
     /// Takes back a claim that is queued, tainted or of unknown outcome. An outcome other than `failed` is a promise:
-    /// the claim holds nothing and never will, even if a lost request arrives late. On `failed` it is tried again.
+    /// the claim holds nothing and never will, even if a lost request arrives late. On `failed` it is tried again. May
+    /// be called for any claim, also for one that never was sent or holds nothing.
     virtual void start_abandon(claim_ptr claim, completion<release_outcome> done) = 0;
-    /// Sets the remaining time to `ttl`, only if the lock is still ours; never re-creates.
+    /// Sets the remaining time to `ttl`, longer or shorter, only if the lock is still ours; never re-creates. Called
+    /// for a claim that was granted; `not_held` ends its lease.
     virtual void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) = 0;
+    /// Whether the backend holds the lock for this claim now; changes nothing.
     virtual void start_is_valid(claim_ptr claim, completion<valid_outcome> done) = 0;
 
-    /// Ends when the lock may be free; always safe to end early, and it does so when its event source is newly armed.
-    /// `until` is when the core will try again on its own. The default never ends by itself, which is right only
-    /// without `capabilities::events`.
+    /// Called for a claim whose last create was busy, and only with `capabilities::events`. Ends when the lock may be
+    /// free; always safe to end early, and it does so when its event source is newly armed. What was released between
+    /// the busy answer and this call may not be missed: it looks again, or was listening before. `until` is when the
+    /// core will try again on its own. The default never ends by itself, which is right only without
+    /// `capabilities::events`.
     virtual void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done);
     /// Ends a wait, if one is under way; its completion may be called or destroyed, now or later. Another wait for the
     /// same claim may start at once; the core knows the completion of an old one and ignores it. The core starts no

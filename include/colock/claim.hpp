@@ -35,8 +35,8 @@ struct claim_request
 /// One acquisition, or one part of it, from its first create to its last release: shared by the core, which derives
 /// from it, and the adapter, which may keep a pointer to it for as long as it likes.
 ///
-/// Thread safety: `slot` and the calls to the core belong to the adapter's executor; all else may be used from any
-/// thread.
+/// Thread safety: `slot` belongs to whoever has the operation of this claim under way, see there; all else may be used
+/// from any thread.
 class claim
 {
 public:
@@ -121,7 +121,13 @@ public:
     [[nodiscard]] colock::lease& lease() noexcept { return lease_; }
     [[nodiscard]] const colock::lease& lease() const noexcept { return lease_; }
 
-    /// The adapter's own: a queue entry, a node's path, the connection that a request was sent on.
+    /// The adapter's own: a queue entry, a node's path, the connection that a request was sent on. Neither read nor
+    /// written by the core; what is in it lives as long as the claim.
+    ///
+    /// It has no lock because it needs none: the core has one operation of a claim under way at a time, so it belongs
+    /// to whoever carries that out, from the call that starts it until its completion is called, and to nobody else:
+    /// not to a timer or a listener of the adapter's, unless a mutex of the adapter's own guards each access. `wait`
+    /// counts as an operation until it has ended or was cancelled; from then on it belongs to the next.
     std::shared_ptr<void> slot;
 
     /// Called by the adapter: the grant may end soon. Of a session's end all its leases are told by its session_bound.

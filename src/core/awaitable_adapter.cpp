@@ -1,9 +1,18 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/awaitable_adapter.hpp>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/this_coro.hpp>
 
 #include <exception>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
 
 namespace colock {
 
@@ -24,17 +33,17 @@ failure_ptr describe(const std::exception_ptr& exception)
     }
 }
 
+/// The coroutine refers to its adapter by `this`: the handler, which outlives it, keeps that alive.
 template <class Outcome, class Failed>
-void spawn(const adapter& owner, asio::awaitable<Outcome> operation, completion<Outcome> done, Failed failed)
+void spawn(adapter& owner, asio::awaitable<Outcome> operation, completion<Outcome> done, Failed failed)
 {
     const auto executor = owner.executor();
     // The context is gone, and with it everybody who could be told.
     if (!executor)
         return;
     asio::co_spawn(executor, std::move(operation),
-        [done = std::move(done), failed](const std::exception_ptr& exception, Outcome outcome) mutable {
-            done(exception ? failed(describe(exception)) : std::move(outcome));
-        });
+        [self = owner.shared_from_this(), done = std::move(done), failed](const std::exception_ptr& exception,
+            Outcome outcome) mutable { done(exception ? failed(describe(exception)) : std::move(outcome)); });
 }
 
 release_outcome release_failed(failure_ptr error)
@@ -42,7 +51,73 @@ release_outcome release_failed(failure_ptr error)
     return {release_status::failed, std::move(error)};
 }
 
+list_outcome list_failed(failure_ptr error)
+{
+    return {.error = std::move(error)};
+}
+
+list_outcome cannot_list(std::string_view backend)
+{
+    return list_failed(make_failure(errc::unsupported, std::string(backend) + " cannot list its locks"));
+}
+
 } // namespace
+
+/// Which claim's wait is under way, and how it is ended.
+///
+/// Thread safety: all members may be called from any thread.
+class awaitable_adapter::waits
+{
+public:
+    struct wait
+    {
+        explicit wait(asio::any_io_executor executor) : strand(asio::make_strand(std::move(executor))) {}
+
+        const asio::any_io_executor strand;
+        /// Used on the strand alone.
+        asio::cancellation_signal signal;
+    };
+    using wait_ptr = std::shared_ptr<wait>;
+
+    void begin(const claim& who, const wait_ptr& begun)
+    {
+        const std::lock_guard guard(mutex_);
+        under_way_.insert_or_assign(&who, begun);
+    }
+    /// Whether somebody is still to be told of its end.
+    [[nodiscard]] bool end(const claim& who, const wait_ptr& ended)
+    {
+        const std::lock_guard guard(mutex_);
+        const auto found = under_way_.find(&who);
+        if (found == under_way_.end() || found->second.lock() != ended)
+            return false;
+        under_way_.erase(found);
+        return true;
+    }
+    /// Null if none is under way.
+    [[nodiscard]] wait_ptr take(const claim& who) noexcept
+    {
+        const std::lock_guard guard(mutex_);
+        const auto found = under_way_.find(&who);
+        if (found == under_way_.end())
+            return nullptr;
+        auto taken = found->second.lock();
+        under_way_.erase(found);
+        return taken;
+    }
+
+private:
+    std::mutex mutex_;
+    /// Weakly: its coroutine alone keeps a wait, whose strand may not outlive the context.
+    std::unordered_map<const claim*, std::weak_ptr<wait>> under_way_;
+};
+
+awaitable_adapter::awaitable_adapter(asio::any_io_executor executor)
+    : adapter(std::move(executor)), waits_(std::make_unique<waits>())
+{
+}
+
+awaitable_adapter::~awaitable_adapter() = default;
 
 void awaitable_adapter::start_create(claim_ptr claim, completion<create_outcome> done)
 {
@@ -71,9 +146,122 @@ void awaitable_adapter::start_is_valid(claim_ptr claim, completion<valid_outcome
         [](failure_ptr error) { return valid_outcome{false, std::move(error)}; });
 }
 
+void awaitable_adapter::start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done)
+{
+    const auto executor = this->executor();
+    if (!executor)
+        return;
+    const auto wait = std::make_shared<waits::wait>(executor);
+    const auto& who = *claim;
+    waits_->begin(who, wait);
+    // It may end with an exception: whoever is woken looks for himself, and learns of the trouble then.
+    asio::co_spawn(wait->strand, do_wait(std::move(claim), until),
+        asio::bind_cancellation_slot(wait->signal.slot(),
+            [this, self = shared_from_this(), wait, &who, done = std::move(done)](const std::exception_ptr&) mutable {
+                if (waits_->end(who, wait))
+                    done(woken{});
+            }));
+}
+
+void awaitable_adapter::cancel_wait(claim& claim) noexcept
+{
+    const auto wait = waits_->take(claim);
+    if (!wait)
+        return;
+    try {
+        asio::post(wait->strand, [wait] { wait->signal.emit(asio::cancellation_type::terminal); });
+    } catch (const std::bad_alloc&) {
+        // It goes on until it is woken or its context ends, and nobody hears of that.
+        return;
+    }
+}
+
+void awaitable_adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+{
+    spawn(*this, do_hand_over(std::move(held), std::move(next)), std::move(done), [](const failure_ptr& error) {
+        return hand_over_outcome{release_failed(error), create_outcome::failed(error)};
+    });
+}
+
+void awaitable_adapter::start_inspect(std::string key, completion<list_outcome> done)
+{
+    spawn(*this, do_inspect(std::move(key)), std::move(done), &list_failed);
+}
+
+void awaitable_adapter::start_break(std::string key, completion<list_outcome> done)
+{
+    spawn(*this, do_break(std::move(key)), std::move(done), &list_failed);
+}
+
+void awaitable_adapter::start_list(filter which, std::string cursor, completion<list_outcome> done)
+{
+    spawn(*this, do_list(std::move(which), std::move(cursor)), std::move(done), &list_failed);
+}
+
+void awaitable_adapter::start_purge(std::size_t limit, completion<list_outcome> done)
+{
+    spawn(*this, do_purge(limit), std::move(done), &list_failed);
+}
+
+void awaitable_adapter::start_close(lease_clock::duration deadline, completion<closed> done)
+{
+    const auto executor = this->executor();
+    if (!executor)
+        return;
+    asio::co_spawn(executor, do_close(deadline),
+        [self = shared_from_this(), done = std::move(done)](const std::exception_ptr&) mutable { done(closed{}); });
+}
+
 asio::awaitable<release_outcome> awaitable_adapter::do_abandon(claim_ptr claim)
 {
     return do_release(std::move(claim));
+}
+
+asio::awaitable<void> awaitable_adapter::do_wait(claim_ptr, lease_clock::time_point until)
+{
+    lease_timer timer(co_await asio::this_coro::executor, until);
+    co_await timer.async_wait(asio::deferred);
+}
+
+asio::awaitable<hand_over_outcome> awaitable_adapter::do_hand_over(claim_ptr held, claim_ptr next)
+{
+    hand_over_outcome outcome;
+    try {
+        outcome.released = held->tainted() ? co_await do_abandon(held) : co_await do_release(held);
+    } catch (...) {
+        outcome.released = release_failed(describe(std::current_exception()));
+    }
+    try {
+        outcome.created = co_await do_create(next);
+    } catch (...) {
+        outcome.created = create_outcome::failed(describe(std::current_exception()));
+    }
+    co_return outcome;
+}
+
+asio::awaitable<list_outcome> awaitable_adapter::do_inspect(std::string)
+{
+    co_return cannot_list(name());
+}
+
+asio::awaitable<list_outcome> awaitable_adapter::do_break(std::string)
+{
+    co_return cannot_list(name());
+}
+
+asio::awaitable<list_outcome> awaitable_adapter::do_list(filter, std::string)
+{
+    co_return cannot_list(name());
+}
+
+asio::awaitable<list_outcome> awaitable_adapter::do_purge(std::size_t)
+{
+    co_return cannot_list(name());
+}
+
+asio::awaitable<void> awaitable_adapter::do_close(lease_clock::duration)
+{
+    co_return;
 }
 
 } // namespace colock

@@ -1,0 +1,284 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/driver.hpp"
+#include "support/print.hpp"
+#include "support/virtual_clock.hpp"
+
+#include <colock/awaitable_adapter.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/system/system_error.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto never = lease_clock::time_point::max();
+
+/// Its waits last until they are told, or are cancelled; everything is noted.
+class waiting_adapter : public awaitable_adapter
+{
+public:
+    using awaitable_adapter::awaitable_adapter;
+
+    [[nodiscard]] std::string_view name() const noexcept override { return "waiting"; }
+    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.events = true}; }
+
+    void tell()
+    {
+        for (auto* each : listening)
+            each->cancel();
+    }
+
+    std::vector<std::string> log;
+    std::vector<lease_timer*> listening;
+    std::optional<errc> release_fails, create_fails;
+
+protected:
+    asio::awaitable<create_outcome> do_create(claim_ptr) override
+    {
+        log.emplace_back("create");
+        if (create_fails)
+            throw boost::system::system_error(*create_fails);
+        co_return create_outcome::granted(0);
+    }
+    asio::awaitable<release_outcome> do_release(claim_ptr) override
+    {
+        log.emplace_back("release");
+        if (release_fails)
+            throw boost::system::system_error(*release_fails);
+        co_return release_outcome{};
+    }
+    asio::awaitable<release_outcome> do_abandon(claim_ptr) override
+    {
+        log.emplace_back("abandon");
+        co_return release_outcome{release_status::not_held};
+    }
+    asio::awaitable<extend_outcome> do_extend(claim_ptr, std::chrono::milliseconds) override
+    {
+        co_return extend_outcome{};
+    }
+    asio::awaitable<valid_outcome> do_is_valid(claim_ptr) override { co_return valid_outcome{true}; }
+    asio::awaitable<void> do_wait(claim_ptr claim, lease_clock::time_point) override
+    {
+        struct listener
+        {
+            waiting_adapter& self;
+            lease_timer told;
+            listener(waiting_adapter& adapter) : self(adapter), told(adapter.executor(), never)
+            {
+                self.listening.push_back(&told);
+            }
+            ~listener() { std::erase(self.listening, &told); }
+        } mine(*this);
+        log.push_back("listens: " + claim->key());
+        const auto cancellation = co_await asio::this_coro::cancellation_state;
+        co_await mine.told.async_wait(asio::as_tuple);
+        log.emplace_back(cancellation.cancelled() != asio::cancellation_type::none ? "cancelled" : "told");
+    }
+};
+
+/// All defaults.
+class plain_adapter final : public waiting_adapter
+{
+public:
+    using waiting_adapter::waiting_adapter;
+
+protected:
+    asio::awaitable<void> do_wait(claim_ptr claim, lease_clock::time_point until) override
+    {
+        return awaitable_adapter::do_wait(std::move(claim), until);
+    }
+};
+
+struct fixture
+{
+    asio::io_context io;
+    std::shared_ptr<waiting_adapter> backend = std::make_shared<waiting_adapter>(io.get_executor());
+    claim_ptr claim = driver::exclusive("k");
+    std::vector<int> woken_waits;
+
+    void wait(int number)
+    {
+        backend->start_wait(claim, never, [this, number, kept = claim](woken) { woken_waits.push_back(number); });
+    }
+    void check_log(const std::vector<std::string>& expected)
+    {
+        BOOST_TEST(backend->log == expected, boost::test_tools::per_element());
+    }
+    void check_woken(const std::vector<int>& expected)
+    {
+        BOOST_TEST(woken_waits == expected, boost::test_tools::per_element());
+    }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(awaitable_adapters, fixture)
+
+BOOST_AUTO_TEST_CASE(a_wait_ends_when_its_coroutine_does)
+{
+    wait(1);
+    run_ready(io);
+    check_woken({});
+    backend->tell();
+    run_ready(io);
+    check_woken({1});
+    check_log({"listens: k", "told"});
+    // Nothing is left to be cancelled.
+    backend->cancel_wait(*claim);
+    run_ready(io);
+    BOOST_TEST(io.poll() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_wait_ends_by_cancellation_and_tells_nobody)
+{
+    wait(1);
+    run_ready(io);
+    backend->cancel_wait(*claim);
+    // Never inside the call: it may come from any thread.
+    check_log({"listens: k"});
+    run_ready(io);
+    check_log({"listens: k", "cancelled"});
+    check_woken({});
+    BOOST_TEST(backend->listening.empty());
+    // Its completion was let go of with all that it kept.
+    BOOST_TEST(backend.use_count() == 1);
+    io.restart();
+    BOOST_TEST(io.run() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_that_is_cancelled_before_it_began_ends)
+{
+    wait(1);
+    backend->cancel_wait(*claim);
+    run_ready(io);
+    check_woken({});
+    BOOST_TEST(backend->listening.empty());
+    io.restart();
+    BOOST_TEST(io.run() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_that_was_told_and_is_cancelled_at_the_same_time_tells_nobody)
+{
+    wait(1);
+    run_ready(io);
+    backend->tell();
+    backend->cancel_wait(*claim);
+    run_ready(io);
+    check_woken({});
+}
+
+BOOST_AUTO_TEST_CASE(another_wait_may_begin_at_once)
+{
+    wait(1);
+    run_ready(io);
+    backend->cancel_wait(*claim);
+    wait(2);
+    run_ready(io);
+    BOOST_TEST(backend->listening.size() == 1U);
+    check_woken({});
+    backend->tell();
+    run_ready(io);
+    check_woken({2});
+}
+
+BOOST_AUTO_TEST_CASE(waits_of_several_claims_are_told_apart)
+{
+    const auto other = driver::exclusive("other");
+    wait(1);
+    backend->start_wait(other, never, [this](woken) { woken_waits.push_back(2); });
+    run_ready(io);
+    backend->cancel_wait(*claim);
+    run_ready(io);
+    backend->tell();
+    run_ready(io);
+    check_woken({2});
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_keeps_its_adapter_and_ends_with_its_context)
+{
+    std::optional<asio::io_context> gone(std::in_place);
+    auto brief = std::make_shared<waiting_adapter>(gone->get_executor());
+    const std::weak_ptr watched(brief);
+    brief->start_wait(claim, never, [this](woken) { woken_waits.push_back(1); });
+    brief->start_wait(driver::exclusive("other"), never, [this](woken) { woken_waits.push_back(2); });
+    run_ready(*gone);
+    brief->cancel_wait(*claim);
+    brief.reset();
+    BOOST_TEST(!watched.expired());
+    gone.reset();
+    BOOST_TEST(watched.expired());
+    check_woken({});
+}
+
+BOOST_AUTO_TEST_CASE(by_default_a_wait_ends_when_the_core_looks_again)
+{
+    virtual_clock clock;
+    const auto plain = std::make_shared<plain_adapter>(io.get_executor());
+    plain->start_wait(claim, lease_clock::now() + 10s, [this](woken) { woken_waits.push_back(1); });
+    clock.advance(io, 9s);
+    check_woken({});
+    clock.advance(io, 1s);
+    check_woken({1});
+    plain->start_wait(claim, lease_clock::now() + 10s, [this](woken) { woken_waits.push_back(2); });
+    plain->cancel_wait(*claim);
+    clock.advance(io, 11s);
+    check_woken({1});
+}
+
+BOOST_AUTO_TEST_CASE(by_default_a_hand_over_is_a_release_and_a_create)
+{
+    const driver on(io, backend);
+    const auto next = driver::exclusive("k");
+    auto outcome = on.hand_over(claim, next);
+    BOOST_TEST(outcome.released.status == release_status::released);
+    BOOST_TEST(outcome.created.status == create_status::granted);
+    claim->taint();
+    outcome = on.hand_over(claim, next);
+    BOOST_TEST(outcome.released.status == release_status::not_held);
+    check_log({"release", "create", "abandon", "create"});
+}
+
+BOOST_AUTO_TEST_CASE(each_half_of_a_hand_over_fails_for_itself)
+{
+    const driver on(io, backend);
+    const auto next = driver::exclusive("k");
+    backend->release_fails = errc::outcome_unknown;
+    auto outcome = on.hand_over(claim, next);
+    BOOST_TEST(outcome.released.status == release_status::failed);
+    BOOST_TEST_REQUIRE((outcome.released.error != nullptr));
+    BOOST_TEST(outcome.released.error->code == errc::outcome_unknown);
+    BOOST_TEST(outcome.created.status == create_status::granted);
+    backend->release_fails.reset();
+    backend->create_fails = errc::unavailable;
+    outcome = on.hand_over(claim, next);
+    BOOST_TEST(outcome.released.status == release_status::released);
+    BOOST_TEST(outcome.created.status == create_status::failed);
+    BOOST_TEST_REQUIRE((outcome.created.error != nullptr));
+    BOOST_TEST(outcome.created.error->code == errc::unavailable);
+}
+
+BOOST_AUTO_TEST_CASE(by_default_nothing_is_listed_and_nothing_is_to_be_closed)
+{
+    for (auto* asked : {+[](adapter& of) { return of.inspect("k"); }, +[](adapter& of) { return of.break_key("k"); },
+             +[](adapter& of) { return of.list({}); }, +[](adapter& of) { return of.purge(0); }})
+    {
+        const auto outcome = run_coro(io, asked(*backend));
+        BOOST_TEST_REQUIRE((outcome.error != nullptr));
+        BOOST_TEST(outcome.error->code == errc::unsupported);
+        BOOST_TEST(outcome.error->detail == "waiting cannot list its locks");
+    }
+    run_coro(io, backend->close(1s));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
