@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "contract/contract.hpp"
+#include "contract.hpp"
 
 namespace colock::contract {
 
@@ -62,7 +62,7 @@ COLOCK_CONTRACT_CASE(adapter, a_release_touches_only_its_own_grant)
     on.give_back(holder);
 }
 
-COLOCK_CONTRACT_CASE(adapter, a_late_release_spares_the_next_holder)
+COLOCK_CONTRACT_CASE(adapter, a_late_release_spares_the_next_holder, &capabilities::expires)
 {
     const auto late = on.exclusive("k", on.short_ttl()), next = on.exclusive("k");
     on.grant(late);
@@ -99,7 +99,7 @@ COLOCK_CONTRACT_CASE(adapter, a_repeated_create_is_for_a_new_ttl)
     on.give_back(holder);
 }
 
-COLOCK_CONTRACT_CASE(adapter, a_grant_ends_with_its_ttl)
+COLOCK_CONTRACT_CASE(adapter, a_grant_ends_with_its_ttl, &capabilities::expires)
 {
     const auto expired = on.exclusive("k", on.short_ttl()), other = on.exclusive("k");
     on.grant(expired);
@@ -111,7 +111,7 @@ COLOCK_CONTRACT_CASE(adapter, a_grant_ends_with_its_ttl)
     on.give_back(other);
 }
 
-COLOCK_CONTRACT_CASE(adapter, a_queued_claim_is_granted_after_the_holders_expiry)
+COLOCK_CONTRACT_CASE(adapter, a_queued_claim_is_granted_after_the_holders_expiry, &capabilities::expires)
 {
     const auto expired = on.exclusive("k", on.short_ttl()), next = on.exclusive("k");
     on.grant(expired);
@@ -121,7 +121,7 @@ COLOCK_CONTRACT_CASE(adapter, a_queued_claim_is_granted_after_the_holders_expiry
     on.give_back(next);
 }
 
-COLOCK_CONTRACT_CASE(adapter, an_expired_claim_can_be_created_again)
+COLOCK_CONTRACT_CASE(adapter, an_expired_claim_can_be_created_again, &capabilities::expires)
 {
     const auto claim = on.exclusive("k");
     const auto fence = on.grant(claim);
@@ -156,7 +156,7 @@ COLOCK_CONTRACT_CASE(adapter, extend_lengthens)
     on.give_back(claim);
 }
 
-COLOCK_CONTRACT_CASE(adapter, extend_shortens)
+COLOCK_CONTRACT_CASE(adapter, extend_shortens, &capabilities::expires)
 {
     const auto claim = on.exclusive("k"), other = on.exclusive("k");
     on.grant(claim);
@@ -170,7 +170,7 @@ COLOCK_CONTRACT_CASE(adapter, extend_shortens)
 
 COLOCK_CONTRACT_CASE(adapter, extend_never_creates)
 {
-    const auto claim = on.exclusive("k", on.short_ttl()), other = on.exclusive("k");
+    const auto claim = on.exclusive("k"), other = on.exclusive("k");
     const auto check_refused = [&](const claim_ptr& refused) {
         BOOST_TEST(on.extend(refused, on.long_ttl).status == extend_status::not_held);
         on.check_not_held(refused);
@@ -179,13 +179,24 @@ COLOCK_CONTRACT_CASE(adapter, extend_never_creates)
     on.grant(claim);
     on.give_back(claim);
     check_refused(claim);
+    on.grant(other);
+    check_refused(claim);
+    on.check_held(other);
+    on.give_back(other);
+}
 
-    const auto expired = on.exclusive("k", on.short_ttl());
+COLOCK_CONTRACT_CASE(adapter, extend_never_revives_what_has_expired, &capabilities::expires)
+{
+    const auto expired = on.exclusive("k", on.short_ttl()), other = on.exclusive("k");
+    const auto check_refused = [&] {
+        BOOST_TEST(on.extend(expired, on.long_ttl).status == extend_status::not_held);
+        on.check_not_held(expired);
+    };
     on.grant(expired);
     on.pass_time(on.short_ttl());
-    check_refused(expired);
+    check_refused();
     on.grant(other);
-    check_refused(expired);
+    check_refused();
     on.check_held(other);
     on.give_back(other);
 }
@@ -265,12 +276,16 @@ COLOCK_CONTRACT_CASE(adapter, fences_grow_over_every_end_of_a_grant, &capabiliti
     };
     on.give_back(grant_next(on.long_ttl));
     on.abandon(grant_next(on.long_ttl));
-    grant_next(on.short_ttl());
-    on.pass_time(on.short_ttl());
+    if (on.able().expires) {
+        grant_next(on.short_ttl());
+        on.pass_time(on.short_ttl());
+    }
     if (on.able().list) {
         on.break_key("k");
         grant_next(on.long_ttl);
         on.break_key("k");
+    }
+    if (on.able().list && on.able().expires) {
         grant_next(on.short_ttl());
         on.pass_time(on.short_ttl());
         on.purge();

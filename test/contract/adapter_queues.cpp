@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "contract/contract.hpp"
+#include "contract.hpp"
 
 #include <vector>
 
@@ -38,7 +38,7 @@ COLOCK_CONTRACT_CASE(adapter, a_shared_holder_is_found_again, &capabilities::sha
     on.give_back(second);
 }
 
-COLOCK_CONTRACT_CASE(adapter, each_shared_holder_has_its_own_expiry, &capabilities::shared)
+COLOCK_CONTRACT_CASE(adapter, each_shared_holder_has_its_own_expiry, &capabilities::shared, &capabilities::expires)
 {
     const auto brief = on.shared("k", 0, on.short_ttl()), lasting = on.shared("k");
     on.grant(brief);
@@ -52,7 +52,8 @@ COLOCK_CONTRACT_CASE(adapter, each_shared_holder_has_its_own_expiry, &capabiliti
     on.give_back(lasting);
 }
 
-COLOCK_CONTRACT_CASE(adapter, extending_one_shared_holder_leaves_the_others, &capabilities::shared)
+COLOCK_CONTRACT_CASE(
+    adapter, extending_one_shared_holder_leaves_the_others, &capabilities::shared, &capabilities::expires)
 {
     const auto brief = on.shared("k", 0, on.short_ttl()), extended = on.shared("k", 0, on.short_ttl());
     on.grant(brief);
@@ -66,7 +67,8 @@ COLOCK_CONTRACT_CASE(adapter, extending_one_shared_holder_leaves_the_others, &ca
     on.check_not_held(extended);
 }
 
-COLOCK_CONTRACT_CASE(adapter, a_crashed_reader_does_not_block_a_writer_for_ever, &capabilities::shared)
+COLOCK_CONTRACT_CASE(
+    adapter, a_crashed_reader_does_not_block_a_writer_for_ever, &capabilities::shared, &capabilities::expires)
 {
     const auto crashed = on.shared("k", 0, on.short_ttl()), writer = on.exclusive("k");
     on.grant(crashed);
@@ -137,7 +139,8 @@ COLOCK_CONTRACT_CASE(adapter, a_semaphore_admits_up_to_each_claims_own_limit, &c
     on.give_back(unlimited);
 }
 
-COLOCK_CONTRACT_CASE(adapter, an_expired_holder_frees_its_place_in_a_semaphore, &capabilities::semaphore)
+COLOCK_CONTRACT_CASE(
+    adapter, an_expired_holder_frees_its_place_in_a_semaphore, &capabilities::semaphore, &capabilities::expires)
 {
     const auto brief = on.shared("k", 2, on.short_ttl()), lasting = on.shared("k", 2), next = on.shared("k", 2);
     on.grant(brief);
@@ -163,7 +166,8 @@ COLOCK_CONTRACT_CASE(adapter, without_ttl_a_grant_stands_until_released, &capabi
     on.give_back(claim);
 }
 
-COLOCK_CONTRACT_CASE(adapter, without_ttl_a_shared_holder_stands_too, &capabilities::no_ttl, &capabilities::shared)
+COLOCK_CONTRACT_CASE(adapter, without_ttl_a_shared_holder_stands_too, &capabilities::no_ttl, &capabilities::shared,
+    &capabilities::expires)
 {
     const auto eternal = on.shared("k", 0, 0ms), brief = on.shared("k", 0, on.short_ttl());
     on.grant(eternal);
@@ -342,7 +346,7 @@ COLOCK_CONTRACT_CASE(adapter, a_hand_over_releases_and_grants)
     on.give_back(next);
 }
 
-COLOCK_CONTRACT_CASE(adapter, a_hand_over_after_expiry_says_so)
+COLOCK_CONTRACT_CASE(adapter, a_hand_over_after_expiry_says_so, &capabilities::expires)
 {
     const auto expired = on.exclusive("k", on.short_ttl()), next = on.exclusive("k");
     on.grant(expired);

@@ -1,6 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "contract/contract.hpp"
+#include <colock/adapter_contract.hpp>
 
+#include "contract.hpp"
+
+#include <boost/asio/steady_timer.hpp>
 #include <boost/make_shared.hpp>
 
 #include <algorithm>
@@ -58,6 +61,7 @@ constexpr std::pair<contract_case::need, const char*> need_names[] = {
     {&capabilities::fence, "fences"},
     {&capabilities::list, "lists"},
     {&capabilities::events, "events"},
+    {&capabilities::expires, "grants that it ends by itself"},
 };
 
 boost::test_tools::assertion_result skipped(const ut::test_unit& unit, const std::string& why)
@@ -74,6 +78,8 @@ void run(const backend& tested, const contract_case& which)
     asio::io_context io;
     const auto surroundings = tested.make_environment(io);
     subject on(io, *surroundings);
+    for (const auto& [need, name] : need_names)
+        BOOST_TEST(((tested.able.*need) == (on.able().*need)), tested.name << " is described wrongly: " << name);
     which.body(on);
     if (on.able().list)
         on.check_nothing_left();
@@ -121,7 +127,40 @@ private:
     mutable bool made_ = false;
 };
 
+class real_time_environment final : public environment
+{
+public:
+    real_time_environment(asio::io_context& io, adapter_maker make, std::chrono::milliseconds short_ttl)
+        : io_(io), make_(std::move(make)), short_ttl_(short_ttl)
+    {
+    }
+
+    std::shared_ptr<adapter> make() override { return make_(); }
+    void pass_time(lease_clock::duration span) override
+    {
+        // What is begun gets some time to reach a server, and the last millisecond of a ttl still belongs to its
+        // holder.
+        asio::steady_timer passed(io_, std::max<lease_clock::duration>(span + 10ms, 20ms));
+        bool over = false;
+        passed.async_wait([&](const error_code&) { over = true; });
+        testing::run_until(io_, [&] { return over; });
+    }
+    std::chrono::milliseconds short_ttl() const override { return short_ttl_; }
+
+private:
+    asio::io_context& io_;
+    const adapter_maker make_;
+    const std::chrono::milliseconds short_ttl_;
+};
+
 } // namespace
+
+std::function<std::unique_ptr<environment>(asio::io_context&)> in_real_time(
+    std::function<adapter_maker(asio::io_context&)> begin, std::chrono::milliseconds short_ttl)
+{
+    return [begin = std::move(begin), short_ttl](
+               asio::io_context& io) { return std::make_unique<real_time_environment>(io, begin(io), short_ttl); };
+}
 
 registration::registration(backend tested)
 {

@@ -1,9 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "support/driver.hpp"
-#include "support/print.hpp"
+#include "../support/driver.hpp"
+#include "../support/print.hpp"
 
+#include <colock/adapter_contract.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -16,11 +17,6 @@
 #include <string>
 #include <vector>
 
-/// What every adapter promises, tested with the same lines for each. A backend takes part by describing itself:
-///
-///     const colock::contract::registration redis({.name = "redis", .able = ..., .make_environment = ...});
-///
-/// and gets the suites redis_adapter (the adapter alone) and redis_locker (through a locker).
 namespace colock::contract {
 
 using namespace std::chrono_literals;
@@ -28,32 +24,6 @@ using testing::driver;
 using testing::plain_claim;
 using testing::plain_claim_ptr;
 using testing::run_coro;
-
-/// A store of one test case's own, empty at first.
-class environment
-{
-public:
-    environment() = default;
-    environment(const environment&) = delete;
-    environment& operator=(const environment&) = delete;
-    virtual ~environment() = default;
-
-    /// An adapter on the store; where the backend can, a new one each time, with connections of its own.
-    [[nodiscard]] virtual std::shared_ptr<adapter> make() = 0;
-    /// Lets that much of the backend's and of lease_clock's time go by, and runs what is due then.
-    virtual void pass_time(lease_clock::duration span) = 0;
-    /// A ttl whose end a test awaits, and which is far longer than a few operations take.
-    [[nodiscard]] virtual std::chrono::milliseconds short_ttl() const = 0;
-};
-
-struct backend
-{
-    std::string name;
-    colock::capabilities able;
-    std::function<std::unique_ptr<environment>(asio::io_context&)> make_environment;
-    /// Why it cannot be tested here and now; empty: it can. All is skipped then, and the reason is shown.
-    std::function<std::string()> missing{};
-};
 
 /// What a test case works with: the backend's operations, and time.
 class subject : public driver
@@ -93,12 +63,6 @@ using cases = std::vector<contract_case>;
 [[nodiscard]] cases& adapter_cases();
 /// Through a locker.
 [[nodiscard]] cases& locker_cases();
-
-class registration
-{
-public:
-    explicit registration(backend tested);
-};
 
 /// COLOCK_CONTRACT_CASE(adapter, name, needs...) { body, with the subject as `on` }
 #define COLOCK_CONTRACT_CASE(level, case_name, ...)                                                                    \

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "contract/contract.hpp"
+#include "contract.hpp"
 
 #include <chrono>
 #include <functional>

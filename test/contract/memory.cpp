@@ -1,12 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "contract/contract.hpp"
 #include "support/virtual_clock.hpp"
 
+#include <colock/adapter_contract.hpp>
 #include <colock/memory/adapter.hpp>
 
 namespace colock::contract {
 
 namespace {
+
+using namespace std::chrono_literals;
 
 class memory_environment final : public environment
 {

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/driver.hpp"
+#include "driver.hpp"
 
-#include "support/print.hpp"
+#include "print.hpp"
 
 #include <boost/test/unit_test.hpp>
 

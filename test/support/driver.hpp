@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "support/run.hpp"
+#include "run.hpp"
 
 #include <colock/adapter.hpp>
 

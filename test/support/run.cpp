@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/run.hpp"
+#include "run.hpp"
 
 #include <boost/test/unit_test_log.hpp>
 

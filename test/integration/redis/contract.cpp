@@ -1,18 +1,17 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "contract/contract.hpp"
-
 #include "server.hpp"
 
+#include <colock/adapter_contract.hpp>
 #include <colock/redis/adapter.hpp>
 
-#include <boost/asio/steady_timer.hpp>
-
-#include <algorithm>
 #include <functional>
+#include <memory>
 
 namespace colock::contract {
 
 namespace {
+
+using namespace std::chrono_literals;
 
 testing::redis_server& shared_server(std::size_t number = 0)
 {
@@ -20,37 +19,15 @@ testing::redis_server& shared_server(std::size_t number = 0)
     return servers[number];
 }
 
-class redis_environment final : public environment
-{
-public:
-    using maker = std::function<std::shared_ptr<adapter>(const asio::any_io_executor&)>;
+using maker = std::shared_ptr<adapter> (*)(const asio::any_io_executor&);
 
-    redis_environment(asio::io_context& io, maker make) : io_(io), make_(std::move(make))
-    {
+std::function<std::unique_ptr<environment>(asio::io_context&)> around(maker make)
+{
+    return in_real_time([make](asio::io_context& io) -> adapter_maker {
         for (std::size_t i = 0; i < 3; ++i)
             shared_server(i)({"FLUSHALL"});
-    }
-
-    std::shared_ptr<adapter> make() override { return make_(io_.get_executor()); }
-    void pass_time(lease_clock::duration span) override
-    {
-        // What is begun gets some real time to reach a server, however slow this build is. The server counts in whole
-        // milliseconds of its own clock, and the last of them still belongs to the holder.
-        asio::steady_timer passed(io_, std::max<lease_clock::duration>(span + 10ms, 20ms));
-        bool over = false;
-        passed.async_wait([&](const boost::system::error_code&) { over = true; });
-        testing::run_until(io_, [&] { return over; });
-    }
-    std::chrono::milliseconds short_ttl() const override { return 1500ms; }
-
-private:
-    asio::io_context& io_;
-    const maker make_;
-};
-
-std::function<std::unique_ptr<environment>(asio::io_context&)> around(redis_environment::maker make)
-{
-    return [make = std::move(make)](asio::io_context& io) { return std::make_unique<redis_environment>(io, make); };
+        return [make, &io] { return make(io.get_executor()); };
+    });
 }
 
 const registration redis_backend({

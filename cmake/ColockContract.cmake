@@ -1,0 +1,41 @@
+# colock::adapter_contract: what every adapter promises, for the tests of whoever writes one. It comes as sources, which
+# become part of the program that links it: it is compiled as that program is, against the Boost.Test that it uses, and
+# no linker leaves out cases that nobody refers to.
+set(colock_contract_sources
+    test/contract/adapter_grants.cpp
+    test/contract/adapter_listing.cpp
+    test/contract/adapter_queues.cpp
+    test/contract/contract.cpp
+    test/contract/locker_admin.cpp
+    test/contract/locker_groups.cpp
+    test/contract/locker_locks.cpp
+    test/support/driver.cpp
+    test/support/run.cpp)
+set(colock_contract_private_headers
+    test/contract/contract.hpp
+    test/contract/locker_verbs.hpp
+    test/support/driver.hpp
+    test/support/print.hpp
+    test/support/run.hpp)
+
+add_library(colock_adapter_contract INTERFACE)
+add_library(colock::adapter_contract ALIAS colock_adapter_contract)
+target_sources(colock_adapter_contract INTERFACE FILE_SET HEADERS
+    BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${PROJECT_SOURCE_DIR}/include/colock/adapter_contract.hpp)
+foreach(source IN LISTS colock_contract_sources)
+    target_sources(colock_adapter_contract INTERFACE
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${source}>
+        $<INSTALL_INTERFACE:$<INSTALL_PREFIX>/share/colock/${source}>)
+endforeach()
+target_link_libraries(colock_adapter_contract INTERFACE colock::core)
+set_target_properties(colock_adapter_contract PROPERTIES EXPORT_NAME adapter_contract)
+
+set_property(GLOBAL APPEND PROPERTY colock_components adapter_contract)
+set_property(GLOBAL PROPERTY colock_adapter_contract_needs core)
+set_property(GLOBAL PROPERTY colock_adapter_contract_packages "")
+if(COLOCK_INSTALL)
+    foreach(file IN LISTS colock_contract_sources colock_contract_private_headers)
+        cmake_path(GET file PARENT_PATH folder)
+        install(FILES ${PROJECT_SOURCE_DIR}/${file} DESTINATION share/colock/${folder})
+    endforeach()
+endif()
