@@ -7,6 +7,7 @@ set(colock_contract_sources
     test/contract/adapter_queues.cpp
     test/contract/contract.cpp
     test/contract/locker_admin.cpp
+    test/contract/locker_expiry.cpp
     test/contract/locker_groups.cpp
     test/contract/locker_locks.cpp
     test/support/driver.cpp

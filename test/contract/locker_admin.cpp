@@ -123,7 +123,7 @@ COLOCK_CONTRACT_CASE(locker, shutdown_ends_all_of_a_lockers_work)
         BOOST_TEST((ended.code() == errc::shutting_down));
     }
     BOOST_TEST((failure_of<error>(on, mine.acquire("new")) == errc::shutting_down));
-    BOOST_TEST(!run_coro(on.io(), other.is_locked("held")));
+    BOOST_TEST(!is_taken(on, other, "held"));
     BOOST_TEST(blocker.held());
     BOOST_TEST(run_coro(on.io(), mine.shutdown()).clean());
     run_coro(on.io(), blocker.release(on_failure::raise));

@@ -62,7 +62,7 @@ COLOCK_CONTRACT_CASE(locker, a_group_holds_all_its_keys_in_order)
     }
     CHECK_STRINGS(released, {"0", "c", "b", "a"});
     BOOST_TEST(group.empty());
-    BOOST_TEST(!run_coro(on.io(), locker.is_locked("b")));
+    BOOST_TEST(!is_taken(on, locker, "b"));
 }
 
 COLOCK_CONTRACT_CASE(locker, a_group_holds_nothing_while_it_waits)
@@ -70,7 +70,7 @@ COLOCK_CONTRACT_CASE(locker, a_group_holds_nothing_while_it_waits)
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto blocker = run_coro(on.io(), other.acquire("b"));
     auto waiting = testing::start(on.io(), mine.acquire_all(strings{"a", "b", "c"}));
-    const auto free = [&](const char* key) { return !run_coro(on.io(), other.is_locked(key)); };
+    const auto free = [&](const char* key) { return !is_taken(on, other, key); };
     pass_slowly_until(on, [&] { return mine.stats().grants > 0 && mine.stats().busy > 0 && free("a"); });
     BOOST_TEST(!waiting.done());
     BOOST_TEST(free("c"));
@@ -117,7 +117,7 @@ COLOCK_CONTRACT_CASE(locker, the_global_lock_is_one_lock)
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto group = run_coro(on.io(), mine.acquire_global());
     BOOST_TEST(group.held());
-    BOOST_TEST(run_coro(on.io(), other.is_locked(locker::global_key)));
+    BOOST_TEST(is_taken(on, other, locker::global_key));
     BOOST_TEST(
         (failure_of<retry_error>(on, other.acquire_global({.retry = retry_policy::never()})) == errc::retry_exhausted));
     auto lock = run_coro(on.io(), other.try_acquire("k"));

@@ -29,6 +29,18 @@ error_code failure_of(
     return {};
 }
 
+/// Whether anybody holds it; asked in the way that the backend can answer.
+inline bool is_taken(
+    subject& on, const locker& by, std::string key, std::source_location where = std::source_location::current())
+{
+    if (on.able().list)
+        return run_coro(on.io(), by.is_locked(std::move(key)), where);
+    auto lock = run_coro(on.io(), by.try_acquire(std::move(key)), where);
+    if (lock)
+        run_coro(on.io(), lock->release(on_failure::raise), where);
+    return !lock;
+}
+
 inline std::vector<std::string> keys_of(const std::vector<held_lock>& locks)
 {
     std::vector<std::string> keys;

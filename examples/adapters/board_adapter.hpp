@@ -1,0 +1,255 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/awaitable_adapter.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/strand.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace asio = boost::asio;
+
+//[ server
+// The server: a board on which each lock is a note, and which tells who watches a note that it was taken off, or will
+// fall off sooner. All who use it run on its strand.
+struct board
+{
+    explicit board(const asio::any_io_executor& executor) : strand(asio::make_strand(executor)) {}
+
+    struct note
+    {
+        colock::token token{};
+        colock::lease_clock::time_point expires{};
+        colock::lock_status status{};
+    };
+    void tell(const std::string& key)
+    {
+        const auto [first, last] = watchers.equal_range(key);
+        for (auto watcher = first; watcher != last; ++watcher)
+            watcher->second->cancel();
+    }
+    void take_off(std::map<std::string, note>::iterator taken)
+    {
+        tell(taken->first);
+        notes.erase(taken);
+    }
+
+    const asio::any_io_executor strand;
+    std::map<std::string, note> notes{};
+    std::multimap<std::string, colock::lease_timer*> watchers{};
+    std::uint64_t last_fence = 0;
+};
+//]
+
+//[ adapter
+class board_adapter : public colock::awaitable_adapter
+{
+public:
+    explicit board_adapter(std::shared_ptr<board> server) : awaitable_adapter(server->strand), board_(std::move(server))
+    {
+    }
+
+    std::string_view name() const noexcept override { return "board"; }
+    colock::capabilities capabilities() const noexcept override
+    {
+        return {.no_ttl = true, .fence = true, .list = true, .events = true};
+    }
+
+protected:
+    //]
+    asio::awaitable<colock::create_outcome> do_create(colock::claim_ptr claim) override
+    {
+        co_await round_trip();
+        co_return put_up(*claim);
+    }
+    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr claim) override
+    {
+        co_await round_trip();
+        co_return take_off(*claim);
+    }
+    asio::awaitable<colock::extend_outcome> do_extend(colock::claim_ptr claim, std::chrono::milliseconds ttl) override
+    {
+        co_await round_trip();
+        const auto ours = find_ours(*claim);
+        if (ours == board_->notes.end())
+            co_return colock::extend_outcome{colock::extend_status::not_held};
+        const auto before = std::exchange(ours->second.expires, expiry_of(ttl));
+        // Whoever waits counts on what he was told with his busy answer.
+        if (ours->second.expires < before)
+            board_->tell(claim->key());
+        ours->second.status.renewed = std::chrono::system_clock::now();
+        co_return colock::extend_outcome{};
+    }
+    asio::awaitable<colock::valid_outcome> do_is_valid(colock::claim_ptr claim) override
+    {
+        co_await round_trip();
+        co_return colock::valid_outcome{find_ours(*claim) != board_->notes.end()};
+    }
+
+    //[ wait
+    // Watches first and looks then: what is taken off in between is seen by one or the other. An expiry tells nobody,
+    // nor need it: the core looks again by itself when the time is up that the busy answer named.
+    asio::awaitable<void> do_wait(colock::claim_ptr claim, colock::lease_clock::time_point until) override
+    {
+        colock::lease_timer told(executor(), until);
+        const watching watched(*board_, claim->key(), told);
+        if (is_taken(claim->key()))
+            co_await told.async_wait(asio::as_tuple);
+        // However it ended, told or cancelled: `watched` takes it off the list.
+    }
+    //]
+
+    //[ hand_over
+    // In one step: nobody else comes in between, and one round trip is saved.
+    asio::awaitable<colock::hand_over_outcome> do_hand_over(colock::claim_ptr held, colock::claim_ptr next) override
+    {
+        co_await round_trip();
+        colock::hand_over_outcome outcome;
+        outcome.released = take_off(*held);
+        outcome.created = put_up(*next);
+        co_return outcome;
+    }
+    //]
+
+    asio::awaitable<colock::list_outcome> do_inspect(std::string key) override
+    {
+        co_return co_await do_list({.key = std::move(key)}, {});
+    }
+    asio::awaitable<colock::list_outcome> do_break(std::string key) override
+    {
+        co_await round_trip();
+        colock::list_outcome outcome;
+        if (is_taken(key)) {
+            const auto broken = board_->notes.find(key);
+            outcome.locks.push_back(told_of(broken->second));
+            board_->take_off(broken);
+        }
+        co_return outcome;
+    }
+    //[ list
+    // In pages: the cursor is the last key that was looked at.
+    asio::awaitable<colock::list_outcome> do_list(colock::filter which, std::string cursor) override
+    {
+        co_await round_trip();
+        colock::list_outcome page;
+        auto next = cursor.empty() ? board_->notes.begin() : board_->notes.upper_bound(cursor);
+        for (std::size_t looked_at = 0; next != board_->notes.end() && looked_at < notes_per_page; ++next, ++looked_at)
+        {
+            const auto status = told_of(next->second);
+            if (is_taken(next->first) && which.matches(status))
+                page.locks.push_back(status);
+            cursor = next->first;
+        }
+        if (next != board_->notes.end())
+            page.next = cursor;
+        co_return page;
+    }
+    //]
+    asio::awaitable<colock::list_outcome> do_purge(std::size_t limit) override
+    {
+        co_await round_trip();
+        colock::list_outcome outcome;
+        for (auto next = board_->notes.begin();
+            next != board_->notes.end() && (limit == 0 || outcome.locks.size() < limit);)
+        {
+            const auto looked_at = next++;
+            if (is_taken(looked_at->first))
+                continue;
+            outcome.locks.push_back(told_of(looked_at->second));
+            board_->take_off(looked_at);
+        }
+        co_return outcome;
+    }
+
+    virtual colock::lease_clock::time_point expiry_of(std::chrono::milliseconds ttl) const
+    {
+        // A ttl of 0 is no ttl.
+        return ttl.count() == 0 ? colock::lease_clock::time_point::max()
+                                : colock::saturating_add(colock::lease_clock::now(), ttl);
+    }
+
+private:
+    static constexpr std::size_t notes_per_page = 100;
+
+    struct watching
+    {
+        watching(board& watched, std::string key, colock::lease_timer& told)
+            : of(watched), place(watched.watchers.emplace(std::move(key), &told))
+        {
+        }
+        ~watching() { of.watchers.erase(place); }
+
+        board& of;
+        const std::multimap<std::string, colock::lease_timer*>::iterator place;
+    };
+
+    asio::awaitable<void> round_trip()
+    {
+        colock::lease_timer passed(executor(), std::chrono::milliseconds(1));
+        co_await passed.async_wait(asio::deferred);
+    }
+    bool is_taken(const std::string& key) const
+    {
+        const auto found = board_->notes.find(key);
+        return found != board_->notes.end() && colock::lease_clock::now() < found->second.expires;
+    }
+    std::map<std::string, board::note>::iterator find_ours(const colock::claim& claim) const
+    {
+        const auto found = board_->notes.find(claim.key());
+        const bool is_ours = is_taken(claim.key()) && found->second.token == claim.token();
+        return is_ours ? found : board_->notes.end();
+    }
+    colock::create_outcome put_up(const colock::claim& claim)
+    {
+        const bool is_ours = find_ours(claim) != board_->notes.end();
+        auto& note = board_->notes[claim.key()];
+        if (!is_ours && is_taken(claim.key())) {
+            const bool for_ever = note.expires == colock::lease_clock::time_point::max();
+            const auto left = for_ever ? colock::lease_clock::duration{} : note.expires - colock::lease_clock::now();
+            return colock::create_outcome::busy(left, note.status.owner);
+        }
+        const auto now = std::chrono::system_clock::now();
+        if (!is_ours) {
+            const auto& owner = claim.owner();
+            note.status = {.key = claim.key(),
+                .group = owner.group,
+                .owner = owner.owner,
+                .host = owner.host,
+                .comment = owner.comment,
+                .created = now,
+                .fence = ++board_->last_fence};
+        }
+        note.token = claim.token();
+        note.expires = expiry_of(claim.ttl());
+        note.status.renewed = now;
+        return colock::create_outcome::granted(note.status.fence);
+    }
+    colock::release_outcome take_off(const colock::claim& claim)
+    {
+        const auto ours = find_ours(claim);
+        if (ours == board_->notes.end())
+            return {colock::release_status::not_held};
+        board_->take_off(ours);
+        return {};
+    }
+    static colock::lock_status told_of(const board::note& note)
+    {
+        auto status = note.status;
+        const auto left = note.expires - colock::lease_clock::now();
+        if (note.expires != colock::lease_clock::time_point::max())
+            status.remaining = std::chrono::duration_cast<std::chrono::milliseconds>(std::max(left, left.zero()));
+        return status;
+    }
+
+    const std::shared_ptr<board> board_;
+};

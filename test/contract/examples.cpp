@@ -1,0 +1,67 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "adapters/board_adapter.hpp"
+#include "adapters/table_adapter.hpp"
+#include "contract/virtual_environment.hpp"
+
+namespace colock::contract {
+
+namespace {
+
+const registration table_backend({
+    .name = "table",
+    .able = {.fence = true},
+    .make_environment = in_virtual_time([](asio::io_context& io) {
+        return [&io, server = std::make_shared<table>()] {
+            return std::make_shared<table_adapter>(io.get_executor(), server);
+        };
+    }),
+});
+
+constexpr capabilities able_board{.no_ttl = true, .fence = true, .list = true, .events = true};
+
+const registration board_backend({
+    .name = "board",
+    .able = able_board,
+    .make_environment = in_virtual_time([](asio::io_context& io) {
+        return
+            [server = std::make_shared<board>(io.get_executor())] { return std::make_shared<board_adapter>(server); };
+    }),
+});
+
+/// A board from which nothing falls by itself: what holds for a backend whose locks end with a session alone.
+class lasting_board_adapter final : public board_adapter
+{
+public:
+    using board_adapter::board_adapter;
+
+    std::string_view name() const noexcept override { return "lasting_board"; }
+    colock::capabilities capabilities() const noexcept override
+    {
+        auto able = board_adapter::capabilities();
+        able.expires = false;
+        return able;
+    }
+
+protected:
+    lease_clock::time_point expiry_of(std::chrono::milliseconds) const override
+    {
+        return lease_clock::time_point::max();
+    }
+};
+
+constexpr capabilities able_lasting_board{
+    .no_ttl = true, .fence = true, .list = true, .events = true, .expires = false};
+
+const registration lasting_board_backend({
+    .name = "lasting_board",
+    .able = able_lasting_board,
+    .make_environment = in_virtual_time([](asio::io_context& io) {
+        return [server = std::make_shared<board>(io.get_executor())] {
+            return std::make_shared<lasting_board_adapter>(server);
+        };
+    }),
+});
+
+} // namespace
+
+} // namespace colock::contract

@@ -1,0 +1,92 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "locker_verbs.hpp"
+
+#include <utility>
+
+namespace colock::contract {
+
+// What the adapter's own cases with `capabilities::expires` say of a grant whose ttl runs out, of every locker: where
+// the backend ends nothing by itself, the core does.
+
+namespace {
+
+/// Waits until the backend holds it no more, whoever ended it.
+colock::lock acquire_after_expiry(subject& on, const locker& by, std::string key, acquire_options options = {})
+{
+    auto waiting = testing::start(on.io(), by.acquire(std::move(key), std::move(options)));
+    pass_slowly_until(on, [&] { return waiting.done(); });
+    return waiting.get(on.io());
+}
+
+} // namespace
+
+COLOCK_CONTRACT_CASE(locker, a_late_release_of_an_expired_lock_spares_the_next_holder)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto late = run_coro(on.io(), mine.acquire("k", {.ttl = on.short_ttl()}));
+    auto next = acquire_after_expiry(on, other, "k");
+    BOOST_TEST(!late.held());
+    BOOST_TEST((failure_of<release_error>(on, late.release(on_failure::raise)) == errc::not_held));
+    BOOST_TEST((failure_of<extend_error>(on, late.extend(1h)) == errc::not_held));
+    BOOST_TEST(next.held());
+    BOOST_TEST(!run_coro(on.io(), mine.try_acquire("k")));
+    run_coro(on.io(), next.release(on_failure::raise));
+    auto again = run_coro(on.io(), mine.acquire("k"));
+    run_coro(on.io(), again.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, fences_grow_over_an_expiry, &capabilities::fence)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    const auto expired = run_coro(on.io(), mine.acquire("k", {.ttl = on.short_ttl()}));
+    auto next = acquire_after_expiry(on, other, "k");
+    BOOST_TEST(next.fence() > expired.fence());
+    run_coro(on.io(), next.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, an_expired_lock_is_not_listed_for_long, &capabilities::list)
+{
+    const auto locker = on.make_locker();
+    const auto expired = run_coro(on.io(), locker.acquire("expired", {.ttl = on.short_ttl()}));
+    auto live = run_coro(on.io(), locker.acquire("live"));
+    BOOST_TEST(run_coro(on.io(), locker.list({})).size() == 2U);
+    pass_slowly_until(on, [&] { return !run_coro(on.io(), locker.is_locked("expired")); });
+    const auto left = run_coro(on.io(), locker.list({}));
+    BOOST_REQUIRE(left.size() == 1U);
+    BOOST_TEST(left[0].key == "live");
+    run_coro(on.io(), live.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, shared_locks_expire_each_for_itself, &capabilities::shared)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    const auto brief = run_coro(on.io(), mine.acquire("k", {.ttl = on.short_ttl(), .mode = lock_mode::shared}));
+    auto lasting = run_coro(on.io(), mine.acquire("k", {.mode = lock_mode::shared}));
+    auto writer = testing::start(on.io(), other.acquire("k"));
+    pass_slowly(on, on.short_ttl() * 11 / 10);
+    BOOST_TEST(!brief.held());
+    BOOST_TEST(lasting.held());
+    BOOST_TEST(!writer.done());
+    run_coro(on.io(), lasting.extend(on.short_ttl()));
+    // A reader that says nothing more does not keep a writer out for ever.
+    pass_slowly_until(on, [&] { return writer.done(); });
+    BOOST_TEST(!lasting.held());
+    run_coro(on.io(), writer.get(on.io()).release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, an_expired_holder_frees_its_place_in_a_semaphore, &capabilities::semaphore)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    const acquire_options place{.mode = lock_mode::shared, .max_holders = 2};
+    auto brief_place = place;
+    brief_place.ttl = on.short_ttl();
+    const auto brief = run_coro(on.io(), mine.acquire("k", brief_place));
+    auto lasting = run_coro(on.io(), mine.acquire("k", place));
+    auto next = acquire_after_expiry(on, other, "k", place);
+    BOOST_TEST(!brief.held());
+    BOOST_TEST(lasting.held());
+    run_coro(on.io(), lasting.release(on_failure::raise));
+    run_coro(on.io(), next.release(on_failure::raise));
+}
+
+} // namespace colock::contract

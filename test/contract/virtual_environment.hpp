@@ -1,0 +1,39 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "support/virtual_clock.hpp"
+
+#include <colock/adapter_contract.hpp>
+
+#include <boost/asio/io_context.hpp>
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+namespace colock::contract {
+
+/// In which the time of a backend that counts by lease_clock passes at once.
+class virtual_environment final : public environment
+{
+public:
+    virtual_environment(asio::io_context& io, adapter_maker make) : io_(io), make_(std::move(make)) {}
+
+    std::shared_ptr<adapter> make() override { return make_(); }
+    void pass_time(lease_clock::duration span) override { clock_.advance(io_, span); }
+    std::chrono::milliseconds short_ttl() const override { return std::chrono::seconds(10); }
+
+private:
+    testing::virtual_clock clock_;
+    asio::io_context& io_;
+    const adapter_maker make_;
+};
+
+[[nodiscard]] inline std::function<std::unique_ptr<environment>(asio::io_context&)> in_virtual_time(
+    std::function<adapter_maker(asio::io_context&)> begin)
+{
+    return [begin = std::move(begin)](
+               asio::io_context& io) { return std::make_unique<virtual_environment>(io, begin(io)); };
+}
+
+} // namespace colock::contract
