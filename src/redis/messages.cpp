@@ -145,7 +145,11 @@ void client::carry_out(const remote::event_line::action& decided)
         arm_tick();
         return;
     case kind::close:
-        runtime_->messages->close();
+        // There is none if there was no memory for it.
+        if (runtime_->messages)
+            runtime_->messages->close();
+        else
+            carry_out(decide(remote::event_line::event::ended));
         return;
     case kind::ask_anew:
         sources_.poll(config_.plain());
