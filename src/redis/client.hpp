@@ -142,7 +142,7 @@ private:
     [[nodiscard]] remote::lifeline::action decide(remote::lifeline::event what);
     /// \param loss why the connection has ended
     void carry_out(const remote::lifeline::action& decided, const error_code& loss = {});
-    void announce(remote::lifeline::action::news what, const error_code& loss) const;
+    void announce(remote::standing::news what, const error_code& loss) const;
     /// Of the connection for commands.
     void let_go();
     void retry_in(lease_clock::duration delay);

@@ -368,9 +368,9 @@ void client::carry_out(const remote::lifeline::action& decided, const error_code
     }
 }
 
-void client::announce(remote::lifeline::action::news what, const error_code& loss) const
+void client::announce(remote::standing::news what, const error_code& loss) const
 {
-    using news = remote::lifeline::action::news;
+    using news = remote::standing::news;
     const auto events = events_.lock();
     if (!events)
         return;

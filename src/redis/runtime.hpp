@@ -71,7 +71,7 @@ struct client::runtime
 
     runtime(const asio::any_io_executor& executor, const settings& config)
         : strand(colock::detail::new_strand(executor)), ticker(strand), retry(strand), message_retry(strand),
-          life(saturating_cast(config.idle_timeout)), tls(config.tls)
+          life(saturating_cast(config.idle_timeout), told), tls(config.tls)
     {
     }
 
@@ -83,6 +83,7 @@ struct client::runtime
     lease_clock::duration tick_delay{};
     bool used_since_tick = false;
 
+    remote::standing told;
     /// Decides about the connection for commands.
     remote::lifeline life;
     /// Decides about the one for messages.

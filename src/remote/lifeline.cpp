@@ -44,7 +44,7 @@ lifeline::action lifeline::next(lease_clock::time_point now, event what, demand 
     case event::silent:
         return lost(what, by);
     case event::told:
-        return phase_ == phase::ending ? again(by, action::news::none) : action{};
+        return phase_ == phase::ending ? again(by, standing::news::none) : action{};
     case event::due:
         if (phase_ != phase::waiting)
             return {};
@@ -67,16 +67,12 @@ lifeline::action lifeline::opened(lease_clock::time_point now)
     phase_ = phase::open;
     used_ = now;
     delays_.reset();
-    const auto before = was_ready_ ? action::news::none : action::news::ready;
-    was_ready_ = true;
-    return {.say = std::exchange(is_lost_, false) ? action::news::reconnected : before};
+    return {.say = all_->opened()};
 }
 
 lifeline::action lifeline::failed(demand by)
 {
-    // Who hears of this hears of the end of it.
-    is_lost_ = is_lost_ || was_ready_;
-    return again(by, action::news::unreachable);
+    return again(by, all_->failed());
 }
 
 lifeline::action lifeline::lost(event how, demand by)
@@ -89,13 +85,16 @@ lifeline::action lifeline::lost(event how, demand by)
     // So much silence was wait enough.
     at_once_ = how == event::silent;
     // One that we have given up ourselves is no loss.
-    is_lost_ = !given_up_;
-    const auto say = is_lost_ ? action::news::suspended : action::news::none;
+    auto say = standing::news::none;
+    if (given_up_)
+        all_->closed();
+    else
+        say = all_->lost();
     // The next connection is only made when everybody has been told of the end of this one.
     return by.under_way ? action{.say = say} : again(by, say);
 }
 
-lifeline::action lifeline::again(demand by, action::news say)
+lifeline::action lifeline::again(demand by, standing::news say)
 {
     if (!by.needed)
         return rest(say);
@@ -105,7 +104,7 @@ lifeline::action lifeline::again(demand by, action::news say)
         .delay = std::exchange(at_once_, false) ? lease_clock::duration::zero() : delays_.next()};
 }
 
-lifeline::action lifeline::rest(action::news say) noexcept
+lifeline::action lifeline::rest(standing::news say) noexcept
 {
     phase_ = phase::idle;
     return {.what = action::kind::rest, .say = say};
@@ -127,8 +126,10 @@ lifeline::action lifeline::turn(lease_clock::time_point now, demand by)
     case phase::open: {
         const bool is_due =
             retired_ || closes_ || (!keeps(idle_timeout_) && unused >= std::max(idle_timeout_, at_once));
-        // No loss, and nobody is told.
-        return is_due ? rest() : action{};
+        if (!is_due)
+            return {};
+        all_->closed();
+        return rest();
     }
     case phase::idle:
     case phase::ending:
@@ -141,8 +142,7 @@ void lifeline::fork() noexcept
 {
     phase_ = phase::idle;
     demoted_ = false;
-    was_ready_ = false;
-    is_lost_ = false;
+    all_->forked();
 }
 
 void lifeline::close(lease_clock::time_point by) noexcept

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "remote/backoff.hpp"
+#include "remote/standing.hpp"
 
 #include <colock/clock.hpp>
 
@@ -9,7 +10,7 @@
 
 namespace colock::remote {
 
-/// When a connection is made, made again, given up and closed, and what is told of that: each change once. Does none of
+/// When a connection is made, made again, given up and closed, and what is told of that. Does none of
 /// it, and reads no clock: it is told what happens, and answers what to do.
 ///
 /// Thread safety: none.
@@ -84,21 +85,14 @@ public:
             /// Let go of the connection.
             rest,
         };
-        enum class news : unsigned char
-        {
-            none,
-            ready,
-            suspended,
-            reconnected,
-            unreachable,
-        };
         kind what = kind::none;
-        news say = news::none;
+        standing::news say = standing::news::none;
         lease_clock::duration delay{};
     };
 
     /// \param idle_timeout how long it is kept that nobody uses; duration::max(): until it is told to close
-    explicit lifeline(lease_clock::duration idle_timeout) noexcept : idle_timeout_(idle_timeout) {}
+    /// \param all of the backend's connections; lives as long
+    lifeline(lease_clock::duration idle_timeout, standing& all) noexcept : idle_timeout_(idle_timeout), all_(&all) {}
 
     [[nodiscard]] action next(lease_clock::time_point now, event what, demand by);
 
@@ -138,21 +132,19 @@ private:
     [[nodiscard]] action opened(lease_clock::time_point now);
     [[nodiscard]] action failed(demand by);
     [[nodiscard]] action lost(event how, demand by);
-    [[nodiscard]] action again(demand by, action::news say);
-    [[nodiscard]] action rest(action::news say = action::news::none) noexcept;
+    [[nodiscard]] action again(demand by, standing::news say);
+    [[nodiscard]] action rest(standing::news say = standing::news::none) noexcept;
     [[nodiscard]] action turn(lease_clock::time_point now, demand by);
     void fork() noexcept;
 
     lease_clock::duration idle_timeout_;
+    standing* all_;
     phase phase_ = phase::idle;
     lease_clock::time_point used_{};
     backoff delays_;
     bool at_once_ = false;
     bool demoted_ = false;
     bool given_up_ = false;
-    /// What was told.
-    bool was_ready_ = false;
-    bool is_lost_ = false;
     bool retired_ = false;
     bool closes_ = false;
     lease_clock::time_point close_by_ = lease_clock::time_point::max();

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 using remote::lifeline;
 using event = lifeline::event;
 using kind = lifeline::action::kind;
-using news = lifeline::action::news;
+using news = remote::standing::news;
 using phase = lifeline::phase;
 
 namespace {
@@ -23,7 +23,7 @@ constexpr lifeline::demand nobody{.needed = false, .under_way = false};
 /// A line, and what it answered last.
 struct steps
 {
-    explicit steps(lease_clock::duration idle_timeout = 10s) : line(idle_timeout) {}
+    explicit steps(lease_clock::duration idle_timeout = 10s) : line(idle_timeout, told) {}
 
     kind operator()(event what, lifeline::demand by = queued)
     {
@@ -44,6 +44,7 @@ struct steps
     }
     [[nodiscard]] bool is_in(phase expected) const { return line.now() == expected; }
 
+    remote::standing told;
     lifeline line;
     lease_clock::time_point now = start;
     news said = news::none;
@@ -321,6 +322,35 @@ BOOST_AUTO_TEST_CASE(a_timer_is_armed_for_as_long_as_it_makes_a_difference)
     steps patient(24h);
     patient.open();
     BOOST_TEST((patient.turns() == 60s));
+}
+
+BOOST_AUTO_TEST_CASE(several_are_told_of_as_one)
+{
+    remote::standing all;
+    lifeline one(10s, all), two(10s, all);
+    const auto said = [](lifeline& line, event what, lifeline::demand by = queued) {
+        return line.next(start, what, by).say;
+    };
+    static_cast<void>(said(one, event::wanted));
+    static_cast<void>(said(two, event::wanted));
+    BOOST_TEST((said(one, event::opened) == news::ready));
+    // While one stands, nobody is without.
+    BOOST_TEST((said(two, event::failed) == news::none));
+    static_cast<void>(said(two, event::due));
+    BOOST_TEST((said(two, event::opened) == news::none));
+    BOOST_TEST((said(one, event::lost) == news::none));
+    BOOST_TEST((said(two, event::silent) == news::suspended));
+    static_cast<void>(said(one, event::due));
+    static_cast<void>(said(two, event::due));
+    BOOST_TEST((said(one, event::failed) == news::unreachable));
+    BOOST_TEST((said(two, event::opened) == news::reconnected));
+    static_cast<void>(said(one, event::due));
+    BOOST_TEST((said(one, event::opened) == news::none));
+    // One that is closed for being unused counts no more.
+    one.close(start);
+    BOOST_TEST((said(one, event::turn, nobody) == news::none));
+    BOOST_TEST(one.idle());
+    BOOST_TEST((said(two, event::lost) == news::suspended));
 }
 
 BOOST_AUTO_TEST_CASE(a_forked_child_begins_anew_and_tells_of_nothing)

@@ -1,0 +1,38 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+namespace colock::remote {
+
+/// What is told of a backend's connections, each change once, whether it has one or several.
+///
+/// Thread safety: none.
+class standing
+{
+public:
+    enum class news : unsigned char
+    {
+        none,
+        ready,
+        suspended,
+        reconnected,
+        unreachable,
+    };
+
+    /// One stands.
+    [[nodiscard]] news opened() noexcept;
+    /// One could not be made. Whoever hears of this hears of the end of it.
+    [[nodiscard]] news failed() noexcept;
+    /// One that stood has ended; news if it was the last.
+    [[nodiscard]] news lost() noexcept;
+    /// The same, and we have ended it: no news.
+    void closed() noexcept { --open_; }
+    /// In the child of a fork.
+    void forked() noexcept { *this = {}; }
+
+private:
+    unsigned open_ = 0;
+    bool was_ready_ = false;
+    bool is_lost_ = false;
+};
+
+} // namespace colock::remote
