@@ -2,6 +2,13 @@
 #include "core/validation.hpp"
 #include "core/work.hpp"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+
 namespace colock::detail {
 
 namespace {
@@ -40,96 +47,6 @@ asio::awaitable<void> core::release_uncancelled(std::shared_ptr<core> self, reco
     std::uint32_t seen = 0;
     for (bool waits = self->begin_release(*held, &seen); waits; waits = self->await_answer(*held, seen))
         co_await self->park(*held, place, seen);
-}
-
-/// The quiet release of a lock that nobody waits for, on a backend that answers at once. False if it has to go the long
-/// way, or has to be tried again.
-bool core::release_at_once(const record_ptr& held)
-{
-    record& subject = *held;
-    if (!can_.immediate)
-        return false;
-    {
-        const std::lock_guard guard(mutex_);
-        if (subject.where() != phase::held || subject.under_way != operation::none || subject.tainted() ||
-            !subject.waiters.empty() || subject.due != time_point::max() || options_.observer ||
-            (queues_.may_have(subject.key_hash()) && queues_.find(subject)) ||
-            closed_to_new_.load(std::memory_order_relaxed))
-            return false;
-        held_.erase(held_.iterator_to(subject));
-        subject.end_reason = lost_reason::released;
-        // Somebody may have looked, and be about to park.
-        subject.touch();
-        // What is expected, so that the mutex need not be taken again where it comes so. It is read by those only who
-        // see the end.
-        subject.answered = true;
-        ++stats_.releases;
-        ++quick_releases_begun_;
-        subject.move_to(phase::ending_unwatched);
-    }
-    std::optional<release_outcome> outcome;
-    backend_->start_release(held, completion<release_outcome>::into(outcome));
-    if (outcome->status == release_status::released && subject.end_unwatched()) {
-        add_to(quick_releases_ended_, 1U);
-        // A shutdown closes before it looks for releases: it sees that there is none, or this sees that it is closed.
-        if (closed_to_new_.load())
-            tell_drained();
-        return true;
-    }
-    return end_watched_release(subject, std::move(*outcome));
-}
-
-/// While the backend was asked, another thread has come to wait for the end of this record; or the backend has not
-/// answered as was expected.
-bool core::end_watched_release(record& ending, release_outcome&& outcome)
-{
-    const bool failed = outcome.status == release_status::failed;
-    work todo;
-    {
-        const std::lock_guard guard(mutex_);
-        add_to(quick_releases_ended_, 1U);
-        ending.answered = !failed;
-        ending.answer.status = outcome.status;
-        if (failed) {
-            --stats_.releases;
-            ending.move_to(phase::ending);
-            may_stand(ending, ending.ttl());
-            enter_ending(ending);
-        } else {
-            timers_.schedule(ending, time_point::max());
-            ending.move_to(phase::ended);
-            ending.notify(todo.wakes);
-            drained_.notify(todo.wakes);
-        }
-    }
-    todo.run(*this);
-    if (failed)
-        on_given_back(ending, std::move(outcome));
-    return !failed;
-}
-
-void core::tell_drained()
-{
-    work todo;
-    {
-        const std::lock_guard guard(mutex_);
-        drained_.notify(todo.wakes);
-    }
-    todo.run(*this);
-}
-
-bool core::begin_release(record& held, std::uint32_t* seen)
-{
-    bool waits = false;
-    work todo;
-    {
-        const std::lock_guard guard(mutex_);
-        if (held.where() == phase::held)
-            begin_end(held, lost_reason::released, todo);
-        waits = seen && !can_.immediate && is_unanswered(held, *seen);
-    }
-    todo.run(*this);
-    return seen && can_.immediate ? await_answer(held, *seen) : waits;
 }
 
 bool core::await_answer(record& ending, std::uint32_t& seen)
@@ -386,6 +303,71 @@ void core::on_checked(const record_ptr& held, std::optional<valid_outcome>& resu
         held->notify(todo.wakes);
     }
     todo.run(*this);
+}
+
+asio::awaitable<void> core::supervise(std::shared_ptr<core> self, record_ptr held)
+{
+    // Cancelled as soon as the body ends, which is the rule: exceptions for that would cost more than all else.
+    co_await asio::this_coro::throw_if_cancelled(false);
+    // The group that it runs in emits one cancellation only: whatever its type, it must not be missed.
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    parked place;
+    while ((co_await asio::this_coro::cancellation_state).cancelled() == asio::cancellation_type::none) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex_);
+            if (held->plan.body_stops() || (held->end_reason && *held->end_reason != lost_reason::released))
+                co_return;
+            seen = held->version;
+        }
+        co_await self->park(*held, place, seen, asio::as_tuple(asio::deferred));
+    }
+}
+
+namespace {
+
+/// Counts a coroutine that waits for the loss, so that a timer watches the lease.
+template <class Leave>
+struct listening
+{
+    Leave leave;
+    ~listening() { leave(); }
+};
+template <class Leave>
+listening(Leave) -> listening<Leave>;
+
+} // namespace
+
+asio::awaitable<lost_reason> core::lost(std::shared_ptr<core> self, record_ptr held)
+{
+    const auto count = [&self, &held](bool enter) {
+        const std::lock_guard guard(self->mutex_);
+        if (enter)
+            held->plan.listener_enters();
+        else
+            held->plan.listener_leaves();
+        if (held->where() == phase::held)
+            self->reschedule_held(*held);
+    };
+    count(true);
+    const listening leave{[&count] { count(false); }};
+    parked place;
+    for (;;) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex_);
+            if (held->end_reason)
+                co_return *held->end_reason;
+            // Without its context there is no timer that could tell.
+            if (self->dead_)
+                co_return lost_reason::shutting_down;
+            seen = held->version;
+        }
+        // One that came between two awaits is only recorded, and this wait may be a long one.
+        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
+            throw boost::system::system_error(asio::error::operation_aborted);
+        co_await self->park(*held, place, seen);
+    }
 }
 
 } // namespace colock::detail

@@ -1,11 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/work.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/cancellation_state.hpp>
-#include <boost/asio/error.hpp>
-#include <boost/asio/this_coro.hpp>
-
 #include <algorithm>
 
 namespace colock::detail {
@@ -305,71 +300,6 @@ std::optional<lost_reason> core::loss_of(record& held, work& todo)
     else if (const auto now = lease_clock::now(); held.lease().has_ended(now))
         begin_end(held, end_of(held, now), todo);
     return held.end_reason;
-}
-
-asio::awaitable<void> core::supervise(std::shared_ptr<core> self, record_ptr held)
-{
-    // Cancelled as soon as the body ends, which is the rule: exceptions for that would cost more than all else.
-    co_await asio::this_coro::throw_if_cancelled(false);
-    // The group that it runs in emits one cancellation only: whatever its type, it must not be missed.
-    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-    parked place;
-    while ((co_await asio::this_coro::cancellation_state).cancelled() == asio::cancellation_type::none) {
-        std::uint32_t seen = 0;
-        {
-            const std::lock_guard guard(self->mutex_);
-            if (held->plan.body_stops() || (held->end_reason && *held->end_reason != lost_reason::released))
-                co_return;
-            seen = held->version;
-        }
-        co_await self->park(*held, place, seen, asio::as_tuple(asio::deferred));
-    }
-}
-
-namespace {
-
-/// Counts a coroutine that waits for the loss, so that a timer watches the lease.
-template <class Leave>
-struct listening
-{
-    Leave leave;
-    ~listening() { leave(); }
-};
-template <class Leave>
-listening(Leave) -> listening<Leave>;
-
-} // namespace
-
-asio::awaitable<lost_reason> core::lost(std::shared_ptr<core> self, record_ptr held)
-{
-    const auto count = [&self, &held](bool enter) {
-        const std::lock_guard guard(self->mutex_);
-        if (enter)
-            held->plan.listener_enters();
-        else
-            held->plan.listener_leaves();
-        if (held->where() == phase::held)
-            self->reschedule_held(*held);
-    };
-    count(true);
-    const listening leave{[&count] { count(false); }};
-    parked place;
-    for (;;) {
-        std::uint32_t seen = 0;
-        {
-            const std::lock_guard guard(self->mutex_);
-            if (held->end_reason)
-                co_return *held->end_reason;
-            // Without its context there is no timer that could tell.
-            if (self->dead_)
-                co_return lost_reason::shutting_down;
-            seen = held->version;
-        }
-        // One that came between two awaits is only recorded, and this wait may be a long one.
-        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
-            throw boost::system::system_error(asio::error::operation_aborted);
-        co_await self->park(*held, place, seen);
-    }
 }
 
 } // namespace colock::detail

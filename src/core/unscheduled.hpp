@@ -1,0 +1,27 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/work.hpp"
+
+namespace colock::detail {
+
+/// Takes a notice out of the timers when the coroutine that waits on it ends, however that comes.
+struct core::unscheduled
+{
+    core& self;
+    waitable& source;
+
+    ~unscheduled()
+    {
+        work todo;
+        {
+            const std::lock_guard guard(self.mutex_);
+            self.timers_.schedule(source, time_point::max());
+            // Whoever else waits on it asks for its own time.
+            source.notify(todo.wakes);
+        }
+        todo.run(self);
+    }
+};
+
+} // namespace colock::detail
