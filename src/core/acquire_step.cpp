@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/acquire_failures.hpp"
-#include "core/work.hpp"
+#include "core/core.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -350,9 +350,9 @@ void core::on_created(record& subject, create_outcome&& outcome)
         if (subject.where() == phase::ending) {
             subject.granted = outcome.status == create_status::granted;
             if (subject.left_trace)
-                give_back(subject, todo);
+                settler_.give_back(subject, todo);
             else
-                end(subject, true, todo);
+                settler_.end(subject, true, todo);
         } else if (outcome.status == create_status::granted && !closed_to_new_.load(std::memory_order_relaxed) &&
                    (can_.immediate || lease_plan::arrives_in_time({subject.sent(), subject.ttl()},
                                           subject.lease().session_until(), lease_clock::now(), margins_)))

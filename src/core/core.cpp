@@ -3,7 +3,6 @@
 
 #include "core/unscheduled.hpp"
 #include "core/validation.hpp"
-#include "core/work.hpp"
 
 #include <colock/observer.hpp>
 
@@ -47,6 +46,7 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     check_locker_options(options, *backend);
     auto made = std::make_shared<core>(std::move(backend), std::move(options));
     made->timers_.tell<&core::on_timer>(made);
+    made->settler_.owned_by(made);
     if (const auto executor = made->executor())
         join_context(executor, made);
     if (made->options_.observer)
@@ -56,10 +56,7 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
 }
 
 core::core(std::shared_ptr<adapter> backend, locker_options options)
-    : backend_(std::move(backend)), can_(backend_->capabilities()), limits_(backend_->limits()),
-      options_(std::move(options)), margins_{options_.minimum_validity, options_.stop_margin},
-      watches_all_(options_.observer || !can_.expires), owner_(default_owner(options_)), timers_(*backend_),
-      queues_(can_.fifo, timers_)
+    : shard(std::move(backend), std::move(options)), owner_(default_owner(options_))
 {
 }
 
@@ -190,8 +187,7 @@ void core::context_shutdown() noexcept
         timer = timers_.stop();
         while (!parked_.empty())
             todo.wakes.add(parked_.front());
-        while (!ending_.empty())
-            end(ending_.front(), false, todo);
+        settler_.give_up(todo);
     }
     // Destroying the handlers destroys coroutines, and with them what they hold.
     todo.run(*this);

@@ -8,10 +8,11 @@
 #include <colock/options.hpp>
 #include <colock/stats.hpp>
 
-#include "core/key_queues.hpp"
 #include "core/parking.hpp"
 #include "core/record.hpp"
-#include "core/timer_heap.hpp"
+#include "core/settler.hpp"
+#include "core/shard.hpp"
+#include "core/work.hpp"
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -32,9 +33,11 @@ namespace colock::detail {
 /// The shared state of a locker: its local queues, its leases with their one timer, and the clean-up of what callers
 /// have left behind.
 ///
-/// One mutex guards it all. It is never held while an adapter, an observer or a handler is called, or while anything is
-/// destroyed that could own a coroutine.
-class core final : public context_member, public session_bound::watcher, public std::enable_shared_from_this<core>
+/// Its parts share a shard, and its mutex.
+class core final : private shard,
+                   public context_member,
+                   public session_bound::watcher,
+                   public std::enable_shared_from_this<core>
 {
 public:
     using time_point = lease_clock::time_point;
@@ -127,10 +130,8 @@ public:
     }
 
 private:
-    struct work;
     struct departure;
     struct query_state;
-    using registry = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
 
     enum class step : unsigned char
     {
@@ -199,9 +200,6 @@ private:
     void grant(record& wanted, std::uint64_t fence, work& todo);
     void begin_end(record& held, lost_reason reason, work& todo);
     [[nodiscard]] std::optional<lost_reason> loss_of(record& held, work& todo);
-    /// A request with this ttl is about to be sent, or was.
-    void may_stand(record& claim, std::chrono::milliseconds ttl) const noexcept;
-    [[nodiscard]] time_point unproven_after(const record& ending) const noexcept;
     void reschedule_held(record& held);
     void start_renewal(record& held, time_point now, work& todo);
     [[nodiscard]] bool follow_plan(record& held, time_point now, work& todo);
@@ -239,14 +237,6 @@ private:
     template <class Outcome>
     [[nodiscard]] bool await_result(
         record& held, const std::optional<Outcome>& result, time_point until, std::uint32_t& seen);
-
-    // settle.cpp; the mutex is held.
-    void enter_ending(record& ending);
-    void give_back(record& ending, work& todo);
-    void retry_later(record& ending, work& todo);
-    void end(record& ending, bool proven, work& todo);
-    /// Not under the mutex: the last owner of `ending` leaves, and the core must outlive the clean-up.
-    void keep_until_ended(record& ending);
 
     // fork.cpp; the mutex is held.
     void leave_to_parent(record& inherited, work& todo) noexcept;
@@ -294,47 +284,26 @@ private:
     /// What is still asked of it may take so long.
     void detach_from_backend(lease_clock::duration patience, completion<closed> done);
 
-    const std::shared_ptr<adapter> backend_;
-    const capabilities can_;
-    const adapter_limits limits_;
-    const locker_options options_;
-    const lease_plan::margins margins_;
-    /// Somebody hears of the end of every lease, or nobody else ends it.
-    const bool watches_all_;
     const std::shared_ptr<const owner_data> owner_;
 
-    light_mutex mutex_;
     /// Coroutines that acquire and may have to wait.
     std::atomic<unsigned> acquiring_{0};
     /// Those whose create is being carried out inside the call that another thread has made.
     std::atomic<unsigned> granting_at_once_{0};
-    /// Shutting down, orphaned, or without a context: waiters end, and no acquire begins.
-    std::atomic<bool> closed_to_new_{false};
     /// The backend was told that this locker needs it no more.
     bool detached_ = false;
     /// The one that is watched already.
     std::weak_ptr<session_bound> session_;
-    std::atomic<bool> dead_{false};
-    timer_heap timers_;
-    key_queues queues_;
+    settler settler_{*this};
     registry held_;
     /// Single attempts that are under way; they stand in no queue.
     registry trying_;
-    /// Each member is kept alive by a reference of its own.
-    registry ending_;
-    /// Keys of what a shutdown has given up.
-    std::vector<std::string> left_behind_;
     /// Of quick releases: while their backend is being asked, their records are in neither list. The threads that ask
     /// keep the core, and end them without the mutex.
     unsigned quick_releases_begun_ = 0;
     std::atomic<unsigned> quick_releases_ended_{0};
-    parking_lot parked_;
-    /// Keeps the core while something is being given back that no handle owns any more.
-    std::shared_ptr<core> self_;
-    notice drained_;
     /// Those that neither hold anything nor stand in a queue.
     notice pausing_;
-    locker_stats stats_;
 };
 
 } // namespace colock::detail

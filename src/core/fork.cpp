@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/work.hpp"
+#include "core/core.hpp"
 
 namespace colock::detail {
 
@@ -22,18 +22,13 @@ void core::context_forked() noexcept
                 queue->holder = nullptr;
             leave_to_parent(held, todo);
         }
-        while (!ending_.empty()) {
-            record& ending = ending_.front();
-            ending_.erase(ending_.iterator_to(ending));
-            todo.ended.emplace_back(&ending, false);
-            --stats_.settling;
-            leave_to_parent(ending, todo);
+        while (auto ending = settler_.leave_to_parent(todo)) {
+            leave_to_parent(*ending, todo);
+            todo.ended.push_back(std::move(ending));
         }
-        todo.keep = std::move(self_);
         // Their threads are the parent's.
         quick_releases_ended_ = quick_releases_begun_;
         granting_at_once_ = 0;
-        drained_.notify(todo.wakes);
         // Each looks anew at what has become of what it waits for.
         while (!parked_.empty())
             todo.wakes.add(parked_.front());

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/work.hpp"
+#include "core/core.hpp"
 
 #include <algorithm>
 
@@ -95,7 +95,7 @@ void core::start_renewal(record& held, time_point now, work& todo)
     held.extend_ttl = *ttl;
     held.extend_result.reset();
     held.set_sent(now);
-    may_stand(held, *ttl);
+    settler::may_stand(held, *ttl);
     todo.ask(work::action::renew, held);
 }
 
@@ -115,7 +115,7 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
         if (subject.where() == phase::ended)
             return;
         if (subject.where() == phase::ending) {
-            give_back(subject, todo);
+            settler_.give_back(subject, todo);
         } else if (outcome.status == extend_status::extended && !subject.lease().has_ended(lease_clock::now())) {
             if (result)
                 subject.set_ttl(subject.extend_ttl);
@@ -147,26 +147,14 @@ void core::on_extended(const record_ptr& held, extend_outcome outcome)
     todo.run(*this);
 }
 
-void core::may_stand(record& claim, milliseconds ttl) const noexcept
-{
-    claim.may_stand_until = std::max(
-        claim.may_stand_until, ttl == milliseconds::zero() ? time_point::max() : saturating_add(claim.sent(), ttl));
-}
-
-core::time_point core::unproven_after(const record& ending) const noexcept
-{
-    // What the server does not end by itself stands until it is taken back.
-    return can_.expires ? saturating_add(ending.may_stand_until, options_.operation_timeout) : time_point::max();
-}
-
 void core::begin_end(record& held, lost_reason reason, work& todo)
 {
     held_.erase(held_.iterator_to(held));
     held.end_reason = reason;
     held.move_to(phase::ending);
     held.plan.renewing();
-    may_stand(held, held.ttl());
-    enter_ending(held);
+    settler::may_stand(held, held.ttl());
+    settler_.enter(held);
     if (key_queue* queue = queues_.find(held); queue && queue->holder == &held)
         queue->holder = nullptr;
     if (reason != lost_reason::released) {
@@ -178,7 +166,7 @@ void core::begin_end(record& held, lost_reason reason, work& todo)
     }
     timers_.schedule(held, held.answer_by);
     held.notify(todo.wakes);
-    give_back(held, todo);
+    settler_.give_back(held, todo);
 }
 
 void core::declare_lost(const record_ptr& held, lost_reason reason)

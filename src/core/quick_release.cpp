@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/work.hpp"
+#include "core/core.hpp"
 
 namespace colock::detail {
 
@@ -54,13 +54,13 @@ bool core::end_watched_release(record& ending, release_outcome&& outcome)
         if (failed) {
             --stats_.releases;
             ending.move_to(phase::ending);
-            may_stand(ending, ending.ttl());
-            enter_ending(ending);
+            settler::may_stand(ending, ending.ttl());
+            settler_.enter(ending);
         } else {
             timers_.schedule(ending, time_point::max());
             ending.move_to(phase::ended);
             ending.notify(todo.wakes);
-            drained_.notify(todo.wakes);
+            settler_.drained().notify(todo.wakes);
         }
     }
     todo.run(*this);
@@ -74,7 +74,7 @@ void core::tell_drained()
     work todo;
     {
         const std::lock_guard guard(mutex_);
-        drained_.notify(todo.wakes);
+        settler_.drained().notify(todo.wakes);
     }
     todo.run(*this);
 }

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/work.hpp"
+#include "core/core.hpp"
 
 namespace colock::detail {
 
@@ -46,7 +46,7 @@ void core::on_due(waitable& due, time_point now, work& todo)
     case phase::ending:
         if (now >= subject.retry_at) {
             subject.retry_at = time_point::max();
-            give_back(subject, todo);
+            settler_.give_back(subject, todo);
         }
         break;
     case phase::ending_unwatched:

@@ -1,15 +1,18 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/work.hpp"
 
+#include "core/core.hpp"
+
 #include <colock/observer.hpp>
 
 namespace colock::detail {
 
 namespace {
 
-void tell_observer(observer& listener, const core::record_ptr& subject, const auto& event)
+void tell_observer(observer& listener, const work::event& event)
 {
-    using note = std::remove_cvref_t<decltype(event.what)>;
+    using note = work::note;
+    const record::ptr& subject = event.subject;
     const std::string& key = subject->key();
     switch (event.what) {
     case note::waiting:
@@ -31,11 +34,11 @@ void tell_observer(observer& listener, const core::record_ptr& subject, const au
 
 } // namespace
 
-void core::work::run(core& self)
+void work::run(shard& of)
 {
     for (auto& request : requests) {
-        adapter& backend = *self.backend_;
-        record_ptr& subject = request.subject;
+        adapter& backend = *of.backend_;
+        record::ptr& subject = request.subject;
         switch (request.what) {
         case action::cancel_wait:
             backend.cancel_wait(*subject);
@@ -60,12 +63,12 @@ void core::work::run(core& self)
             break;
         }
     }
-    if (self.dead_)
+    if (of.dead_)
         wakes.destroy();
     else
         wakes.resume();
     for (const auto& event : events)
-        tell_observer(*self.options_.observer, event.subject, event);
+        tell_observer(*of.options_.observer, event);
 }
 
 } // namespace colock::detail

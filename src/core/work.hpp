@@ -1,7 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/core.hpp"
+#include "core/parking.hpp"
+#include "core/record.hpp"
 
 #include <boost/container/small_vector.hpp>
 
@@ -9,9 +10,11 @@
 
 namespace colock::detail {
 
-/// What a change of state asks for, collected under the core's mutex and carried out when it is free again. Declared
+struct shard;
+
+/// What a change of state asks for, collected under the shard's mutex and carried out when it is free again. Declared
 /// before the guard, so that what it owns is destroyed after the mutex is released.
-struct core::work
+struct work
 {
     enum class action : unsigned char
     {
@@ -34,13 +37,13 @@ struct core::work
     struct request
     {
         action what;
-        record_ptr subject;
-        record_ptr next;
+        record::ptr subject;
+        record::ptr next;
     };
     struct event
     {
         note what;
-        record_ptr subject;
+        record::ptr subject;
         lost_reason reason = lost_reason::released;
         bool proven = true;
         std::chrono::nanoseconds span{0};
@@ -51,17 +54,17 @@ struct core::work
     boost::container::small_vector<request, 1> requests;
     boost::container::small_vector<event, 1> events;
     /// References that the lists have given up.
-    boost::container::small_vector<record_ptr, 1> ended;
+    boost::container::small_vector<record::ptr, 1> ended;
     std::shared_ptr<core> keep;
 
-    void ask(action what, record& subject, record_ptr next = {})
+    void ask(action what, record& subject, record::ptr next = {})
     {
-        requests.push_back({what, record_ptr(&subject), std::move(next)});
+        requests.push_back({what, record::ptr(&subject), std::move(next)});
     }
     void tell(event what) { events.push_back(std::move(what)); }
 
     /// Not under the mutex.
-    void run(core& self);
+    void run(shard& of);
 };
 
 } // namespace colock::detail

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/core.hpp"
 #include "core/unscheduled.hpp"
 #include "core/validation.hpp"
-#include "core/work.hpp"
 
 #include <boost/asio/error.hpp>
 

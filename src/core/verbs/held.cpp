@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/core.hpp"
 #include "core/validation.hpp"
-#include "core/work.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/cancellation_state.hpp>
@@ -175,7 +175,7 @@ bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
         if (subject.under_way != operation::none)
             return false;
         subject.set_sent(now);
-        may_stand(subject, ttl);
+        settler::may_stand(subject, ttl);
         if (const auto sooner = subject.plan.shortened(request_of(subject, ttl), subject.lease().ttl_bound())) {
             subject.lease().set_ttl_bound(*sooner);
             queues_.wake_for_earlier_expiry(subject, saturating_add(now, ttl), todo.wakes);
@@ -291,7 +291,7 @@ void core::on_checked(const record_ptr& held, std::optional<valid_outcome>& resu
         if (held->where() == phase::ended)
             return;
         if (held->where() == phase::ending) {
-            give_back(*held, todo);
+            settler_.give_back(*held, todo);
         } else if (!outcome.error && !outcome.valid) {
             begin_end(*held, end_of(*held, lease_clock::now()), todo);
         } else {

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/core.hpp"
 #include "core/unscheduled.hpp"
-#include "core/work.hpp"
 
 #include <algorithm>
 
@@ -36,7 +36,7 @@ asio::awaitable<shutdown_report> core::shutdown(std::shared_ptr<core> self, std:
 {
     const auto until = saturating_add(lease_clock::now(), deadline);
     self->begin_shutdown();
-    const unscheduled at_end{*self, self->drained_};
+    const unscheduled at_end{*self, self->settler_.drained()};
     parked place;
     for (;;) {
         std::uint32_t seen = 0;
@@ -46,15 +46,15 @@ asio::awaitable<shutdown_report> core::shutdown(std::shared_ptr<core> self, std:
             // time.
             const bool ends_at_once =
                 self->quick_releases_begun_ != self->quick_releases_ended_ || self->granting_at_once_ != 0;
-            if (self->held_.empty() && self->ending_.empty() && self->acquiring_ == 0 && !ends_at_once)
+            if (self->held_.empty() && self->settler_.empty() && self->acquiring_ == 0 && !ends_at_once)
                 break;
             if (lease_clock::now() < until)
-                self->timers_.schedule(self->drained_, std::min(self->drained_.due, until));
+                self->timers_.schedule(self->settler_.drained(), std::min(self->settler_.drained().due, until));
             else if (!ends_at_once)
                 break;
-            seen = self->drained_.version;
+            seen = self->settler_.drained().version;
         }
-        co_await self->park(self->drained_, place, seen);
+        co_await self->park(self->settler_.drained(), place, seen);
     }
     auto report = self->end_shutdown();
     // A backend may have something to take back by itself; but what is unsettled here has had its time.
@@ -143,13 +143,7 @@ shutdown_report core::end_shutdown()
             held.plan.left_to_its_ttl();
             reschedule_held(held);
         }
-        while (!ending_.empty()) {
-            record& unanswered = ending_.front();
-            left_behind_.push_back(unanswered.key());
-            unanswered.settles = true;
-            end(unanswered, false, todo);
-        }
-        report.unsettled = left_behind_;
+        report.unsettled = settler_.leave_behind(todo);
         report_undecided(report.unsettled);
         report.unproven = stats_.unproven;
     }

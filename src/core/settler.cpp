@@ -1,0 +1,173 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/settler.hpp"
+
+#include <algorithm>
+
+namespace colock::detail {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr decltype(record::backoff) backoff_first{50};
+constexpr decltype(record::backoff) backoff_cap{2000};
+
+} // namespace
+
+void settler::may_stand(record& claim, std::chrono::milliseconds ttl) noexcept
+{
+    claim.may_stand_until =
+        std::max(claim.may_stand_until, ttl == 0ms ? time_point::max() : saturating_add(claim.sent(), ttl));
+}
+
+settler::time_point settler::unproven_after(const record& ending) const noexcept
+{
+    // What the server does not end by itself stands until it is taken back.
+    return shard_.can_.expires ? saturating_add(ending.may_stand_until, shard_.options_.operation_timeout)
+                               : time_point::max();
+}
+
+void settler::enter(record& ending)
+{
+    intrusive_ptr_add_ref(&ending);
+    ending_.push_back(ending);
+    ++shard_.stats_.settling;
+}
+
+void settler::give_back(record& ending, work& todo)
+{
+    if (shard_.dead_ && !shard_.can_.immediate)
+        return end(ending, false, todo);
+    // Its end comes back here: nothing may overtake a create or an extend that is under way.
+    if (ending.under_way != operation::none)
+        return;
+    record::ptr next =
+        !shard_.dead_ && !ending.settles && ending.granted ? shard_.queues_.next_for_hand_over(ending) : record::ptr{};
+    const auto now = lease_clock::now();
+    ending.under_way = operation::give_back;
+    ending.set_sent(now);
+    if (next) {
+        next->under_way = operation::create;
+        next->open_to_hand_over = false;
+        next->set_sent(now);
+        if (next->attempting.sent(false))
+            todo.ask(work::action::cancel_wait, *next);
+        todo.ask(work::action::hand_over, ending, std::move(next));
+    } else {
+        todo.ask(ending.granted && !ending.tainted() ? work::action::release : work::action::abandon, ending);
+    }
+}
+
+void settler::on_given_back(record& subject, release_outcome&& outcome, work& todo)
+{
+    subject.under_way = operation::none;
+    if (outcome.others_wait && !shard_.can_.fifo) {
+        if (key_queue* queue = shard_.queues_.find(subject)) {
+            const auto now = lease_clock::now();
+            queue->stands_back_until = now + std::clamp<lease_clock::duration>(2 * (now - subject.sent()), 500us, 20ms);
+        }
+    }
+    const bool late_grant = std::exchange(subject.gives_back_late_grant, false);
+    if (subject.where() == phase::acquiring) {
+        // Its acquire goes on, with another token if this release may still arrive.
+        if (outcome.status == release_status::failed && outcome.error->code == errc::outcome_unknown)
+            subject.spend();
+        subject.notify(todo.wakes);
+    } else if (subject.where() == phase::ending && late_grant) {
+        // That was a plain release, and its acquire was given up meanwhile: there may be more to take back.
+        give_back(subject, todo);
+    } else if (subject.where() == phase::ending) {
+        const bool failed = outcome.status == release_status::failed;
+        if (!std::exchange(subject.answered, true))
+            subject.answer = std::move(outcome);
+        if (failed)
+            retry_later(subject, todo);
+        else
+            end(subject, true, todo);
+    }
+}
+
+void settler::retry_later(record& ending, work& todo)
+{
+    ending.settles = true;
+    const auto now = lease_clock::now();
+    const time_point unproven_after = this->unproven_after(ending);
+    if (shard_.dead_ || now >= unproven_after)
+        return end(ending, false, todo);
+    // It may not have been carried out, or it may: whoever waits behind it has to look for itself.
+    if (ending.granted)
+        shard_.queues_.wake_heads(ending, todo.wakes);
+    // Whoever waited for the first answer may leave now; the clean-up keeps the core.
+    if (!kept_)
+        kept_ = owner_.lock();
+    ending.backoff = std::clamp<decltype(ending.backoff)>(ending.backoff * 2U, backoff_first, backoff_cap);
+    ending.retry_at = std::min(saturating_add(now, ending.backoff), unproven_after);
+    shard_.timers_.schedule(ending, std::min(ending.retry_at, ending.answer_by));
+    ending.notify(todo.wakes);
+}
+
+void settler::end(record& ending, bool proven, work& todo)
+{
+    shard_.timers_.schedule(ending, time_point::max());
+    ending_.erase(ending_.iterator_to(ending));
+    todo.ended.emplace_back(&ending, false);
+    --shard_.stats_.settling;
+    if (ending.settles) {
+        ++shard_.stats_.settled;
+        if (!proven)
+            ++shard_.stats_.unproven;
+    } else {
+        ++shard_.stats_.releases;
+    }
+    if (shard_.options_.observer) {
+        todo.tell({.what = ending.settles ? work::note::settled : work::note::released,
+            .subject = &ending,
+            .proven = proven});
+    }
+    ending.move_to(phase::ended);
+    ending.notify(todo.wakes);
+    if (ending.granted)
+        shard_.queues_.wake_heads(ending, todo.wakes);
+    if (ending_.empty()) {
+        todo.keep = std::move(kept_);
+        drained_.notify(todo.wakes);
+    }
+}
+
+void settler::keep_until_ended(const record& ending)
+{
+    // One that is released at once is in no list: whoever asks the backend keeps the core.
+    if (ending.where() == phase::ending && ending.list_hook::is_linked() && !kept_)
+        kept_ = owner_.lock();
+}
+
+void settler::give_up(work& todo)
+{
+    while (!ending_.empty())
+        end(ending_.front(), false, todo);
+}
+
+const std::vector<std::string>& settler::leave_behind(work& todo)
+{
+    for (record& unanswered : ending_) {
+        left_behind_.push_back(unanswered.key());
+        unanswered.settles = true;
+    }
+    give_up(todo);
+    return left_behind_;
+}
+
+record::ptr settler::leave_to_parent(work& todo)
+{
+    if (ending_.empty()) {
+        todo.keep = std::move(kept_);
+        drained_.notify(todo.wakes);
+        return {};
+    }
+    record& first = ending_.front();
+    ending_.erase(ending_.iterator_to(first));
+    --shard_.stats_.settling;
+    return {&first, false};
+}
+
+} // namespace colock::detail
