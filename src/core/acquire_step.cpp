@@ -308,18 +308,6 @@ void core::start_wait_at_adapter(record& wanted, std::uint32_t number, time_poin
     });
 }
 
-void core::on_woken(const record_ptr& waiting, std::uint32_t wait_number)
-{
-    work todo;
-    {
-        const std::lock_guard guard(mutex_);
-        if (waiting->where() != phase::acquiring || !waiting->attempting.woken(wait_number))
-            return;
-        waiting->notify(todo.wakes);
-    }
-    todo.run(*this);
-}
-
 void core::on_created(record& subject, create_outcome&& outcome)
 {
     if (outcome.status == create_status::failed)
@@ -358,7 +346,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
                                           subject.lease().session_until(), lease_clock::now(), margins_)))
         {
             stop_trying(subject);
-            grant(subject, outcome.fence, todo);
+            leases_.grant(subject, outcome.fence, todo);
         } else {
             subject.outcome = std::move(outcome);
             subject.outcome_ready = true;

@@ -47,6 +47,7 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     auto made = std::make_shared<core>(std::move(backend), std::move(options));
     made->timers_.tell<&core::on_timer>(made);
     made->settler_.owned_by(made);
+    made->leases_.owned_by(made);
     if (const auto executor = made->executor())
         join_context(executor, made);
     if (made->options_.observer)
@@ -122,7 +123,7 @@ std::vector<held_lock> core::held_locks()
     std::vector<held_lock> result;
     const std::lock_guard guard(mutex_);
     const auto now = lease_clock::now();
-    for (const record& held : held_) {
+    for (const record& held : leases_.all()) {
         const auto ends = held.lease().valid_until();
         if (ends <= now)
             continue;
@@ -146,8 +147,8 @@ locker_stats core::stats()
         result = stats_;
         // An expiry is noticed by nobody unless somebody listens.
         const auto now = lease_clock::now();
-        result.held = static_cast<std::uint64_t>(std::count_if(
-            held_.begin(), held_.end(), [now](const record& held) { return now < held.lease().valid_until(); }));
+        result.held = static_cast<std::uint64_t>(std::count_if(leases_.all().begin(), leases_.all().end(),
+            [now](const record& held) { return now < held.lease().valid_until(); }));
     }
     result.unproven += backend_->unproven();
     result.reconnects = backend_->reconnects();

@@ -8,6 +8,7 @@
 #include <colock/options.hpp>
 #include <colock/stats.hpp>
 
+#include "core/leases.hpp"
 #include "core/parking.hpp"
 #include "core/record.hpp"
 #include "core/settler.hpp"
@@ -150,7 +151,7 @@ private:
     void suspend(parked& place, std::uint32_t seen);
     void unpark(parked& place);
 
-    // acquire.cpp
+    // verbs/acquire.cpp, acquire_step.cpp
     /// `now`, if it was read a moment ago. `wanted` may be another one afterwards: see take_over_from.
     [[nodiscard]] step next_step(
         record_ptr& wanted, retry_schedule& schedule, std::optional<time_point> now, std::uint32_t& seen);
@@ -188,29 +189,14 @@ private:
     /// Another record in the place of one that is spent, which is left to be settled.
     [[nodiscard]] record_ptr take_over_from(const record_ptr& spent);
 
-    // group.cpp
+    // verbs/group.cpp
     struct candidate;
     class gathering;
 
     /// Somebody stands before it. Not under the mutex.
     [[nodiscard]] bool is_queued(const record& wanted);
 
-    // lease.cpp; the mutex is held.
-    void hold(record& wanted, std::uint64_t fence);
-    void grant(record& wanted, std::uint64_t fence, work& todo);
-    void begin_end(record& held, lost_reason reason, work& todo);
-    [[nodiscard]] std::optional<lost_reason> loss_of(record& held, work& todo);
-    void reschedule_held(record& held);
-    void start_renewal(record& held, time_point now, work& todo);
-    [[nodiscard]] bool follow_plan(record& held, time_point now, work& todo);
-    void watch_session(record& held);
-    void at_risk(record& held, time_point now, work& todo);
-    [[nodiscard]] static lost_reason end_of(const record& held, time_point now) noexcept;
-    void stop_body(record& held, lost_reason why, work& todo);
-    /// The one that was sent last, with that ttl.
-    [[nodiscard]] static lease_request request_of(const record& held, std::chrono::milliseconds ttl) noexcept;
-
-    // hold.cpp
+    // departing.cpp, verbs/held.cpp
     [[nodiscard]] bool release_at_once(const record_ptr& held);
     [[nodiscard]] bool end_watched_release(record& ending, release_outcome&& outcome);
     /// To a shutdown that waits: something that it waits for may have ended.
@@ -292,10 +278,8 @@ private:
     std::atomic<unsigned> granting_at_once_{0};
     /// The backend was told that this locker needs it no more.
     bool detached_ = false;
-    /// The one that is watched already.
-    std::weak_ptr<session_bound> session_;
     settler settler_{*this};
-    registry held_;
+    leases leases_{*this, settler_};
     /// Single attempts that are under way; they stand in no queue.
     registry trying_;
     /// Of quick releases: while their backend is being asked, their records are in neither list. The threads that ask

@@ -11,9 +11,9 @@ void core::context_forked() noexcept
     work todo;
     {
         const std::lock_guard guard(mutex_);
-        while (!held_.empty()) {
-            record& held = held_.front();
-            held_.erase(held_.iterator_to(held));
+        while (!leases_.all().empty()) {
+            record& held = leases_.all().front();
+            leases_.take_out(held);
             held.end_reason = lost_reason::forked;
             ++stats_.losses[static_cast<std::size_t>(lost_reason::forked)];
             if (options_.observer)

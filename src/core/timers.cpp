@@ -40,7 +40,7 @@ void core::on_due(waitable& due, time_point now, work& todo)
         subject.notify(todo.wakes);
         return;
     case phase::held:
-        if (!follow_plan(subject, now, todo))
+        if (!leases_.follow_plan(subject, now, todo))
             return;
         break;
     case phase::ending:
@@ -58,7 +58,7 @@ void core::on_due(waitable& due, time_point now, work& todo)
         subject.notify(todo.wakes);
     }
     if (subject.where() == phase::held)
-        reschedule_held(subject);
+        leases_.reschedule(subject);
     else if (subject.where() == phase::ending)
         timers_.schedule(subject, std::min(subject.retry_at, subject.answer_by));
 }

@@ -101,7 +101,7 @@ core::step core::grant_at_once(const record_ptr& wanted, time_point now)
         wanted->left_trace = true;
         return step::again;
     }
-    hold(*wanted, outcome->fence);
+    leases_.hold(*wanted, outcome->fence);
     return stats_.grants % immediate_grants_in_a_row == 0 ? step::yield : step::granted;
 }
 

@@ -145,7 +145,7 @@ std::vector<core::record_ptr> core::held_of(const std::string& key)
 {
     std::vector<record_ptr> found;
     const std::lock_guard guard(mutex_);
-    for (record& held : held_) {
+    for (record& held : leases_.all()) {
         if (held.key() == key)
             found.emplace_back(&held);
     }

@@ -167,7 +167,7 @@ bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
         const auto now = lease_clock::now();
         if (subject.lease().has_ended(now)) {
             guard.unlock();
-            const auto reason = end_of(subject, now);
+            const auto reason = leases::end_of(subject, now);
             declare_lost(held, reason);
             not_held(reason);
         }
@@ -175,15 +175,11 @@ bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
         if (subject.under_way != operation::none)
             return false;
         subject.set_sent(now);
-        settler::may_stand(subject, ttl);
-        if (const auto sooner = subject.plan.shortened(request_of(subject, ttl), subject.lease().ttl_bound())) {
-            subject.lease().set_ttl_bound(*sooner);
-            queues_.wake_for_earlier_expiry(subject, saturating_add(now, ttl), todo.wakes);
-        }
+        leases_.expect(subject, ttl, todo);
         subject.under_way = operation::extend;
         subject.extend_ttl = ttl;
         subject.extend_result = result;
-        reschedule_held(subject);
+        leases_.reschedule(subject);
     }
     todo.run(*this);
     backend_->start_extend(held, ttl, completion<extend_outcome>::bind<&record::on_extended>(held));
@@ -198,7 +194,7 @@ bool core::await_result(record& held, const std::optional<Outcome>& result, time
         return false;
     held.answer_by = std::min(held.answer_by, until);
     if (held.where() == phase::held)
-        reschedule_held(held);
+        leases_.reschedule(held);
     else
         timers_.schedule(held, std::min(held.retry_at, held.answer_by));
     seen = held.version;
@@ -293,11 +289,11 @@ void core::on_checked(const record_ptr& held, std::optional<valid_outcome>& resu
         if (held->where() == phase::ending) {
             settler_.give_back(*held, todo);
         } else if (!outcome.error && !outcome.valid) {
-            begin_end(*held, end_of(*held, lease_clock::now()), todo);
+            leases_.begin_end(*held, leases::end_of(*held, lease_clock::now()), todo);
         } else {
             // A renewal that fell due meanwhile gave way to the question.
             held->plan.catches_up(lease_clock::now());
-            reschedule_held(*held);
+            leases_.reschedule(*held);
         }
         result = std::move(outcome);
         held->notify(todo.wakes);
@@ -347,7 +343,7 @@ asio::awaitable<lost_reason> core::lost(std::shared_ptr<core> self, record_ptr h
         else
             held->plan.listener_leaves();
         if (held->where() == phase::held)
-            self->reschedule_held(*held);
+            self->leases_.reschedule(*held);
     };
     count(true);
     const listening leave{[&count] { count(false); }};

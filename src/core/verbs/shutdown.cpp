@@ -46,7 +46,7 @@ asio::awaitable<shutdown_report> core::shutdown(std::shared_ptr<core> self, std:
             // time.
             const bool ends_at_once =
                 self->quick_releases_begun_ != self->quick_releases_ended_ || self->granting_at_once_ != 0;
-            if (self->held_.empty() && self->settler_.empty() && self->acquiring_ == 0 && !ends_at_once)
+            if (self->leases_.all().empty() && self->settler_.empty() && self->acquiring_ == 0 && !ends_at_once)
                 break;
             if (lease_clock::now() < until)
                 self->timers_.schedule(self->settler_.drained(), std::min(self->settler_.drained().due, until));
@@ -107,12 +107,12 @@ void core::begin_shutdown()
         closed_to_new_ = true;
         pausing_.notify(todo.wakes);
         queues_.for_each([&](record& member) { member.notify(todo.wakes); });
-        for (auto next = held_.begin(); next != held_.end();) {
+        for (auto next = leases_.all().begin(); next != leases_.all().end();) {
             record& held = *next++;
             if (held.plan.body_runs())
-                stop_body(held, lost_reason::shutting_down, todo);
+                leases_.stop_body(held, lost_reason::shutting_down, todo);
             else
-                begin_end(held, lost_reason::shutting_down, todo);
+                leases_.begin_end(held, lost_reason::shutting_down, todo);
         }
     }
     todo.run(*this);
@@ -138,10 +138,10 @@ shutdown_report core::end_shutdown()
     work todo;
     {
         const std::lock_guard guard(mutex_);
-        for (record& held : held_) {
+        for (record& held : leases_.all()) {
             report.still_running.push_back(held.key());
             held.plan.left_to_its_ttl();
-            reschedule_held(held);
+            leases_.reschedule(held);
         }
         report.unsettled = settler_.leave_behind(todo);
         report_undecided(report.unsettled);

@@ -15,6 +15,35 @@
 
 namespace colock::detail {
 
+std::optional<lost_reason> core::body_begins(record& held)
+{
+    work todo;
+    std::optional<lost_reason> lost;
+    {
+        const std::lock_guard guard(mutex_);
+        lost = leases_.loss_of(held, todo);
+        if (held.where() == phase::held) {
+            held.plan.body_begins();
+            leases_.reschedule(held);
+        }
+    }
+    todo.run(*this);
+    return lost;
+}
+
+std::optional<lost_reason> core::body_ends(record& held)
+{
+    work todo;
+    std::optional<lost_reason> lost;
+    {
+        const std::lock_guard guard(mutex_);
+        held.plan.body_ends();
+        lost = leases_.loss_of(held, todo);
+    }
+    todo.run(*this);
+    return lost == lost_reason::released ? std::nullopt : lost;
+}
+
 namespace {
 
 /// Gives the lock back when the frame dies, even if the body has moved the handle away.

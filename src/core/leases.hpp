@@ -1,0 +1,72 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/settler.hpp"
+#include "core/shard.hpp"
+#include "core/work.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace colock::detail {
+
+/// What is held: from the grant to its end, renewed meanwhile, told to stop, and lost.
+///
+/// Thread safety: guarded by the shard's mutex.
+class leases
+{
+public:
+    using time_point = lease_clock::time_point;
+
+    leases(shard& of, settler& ends) : shard_(of), settler_(ends) {}
+    leases(const leases&) = delete;
+    leases& operator=(const leases&) = delete;
+
+    /// Who is to be told of the sessions that carry leases.
+    void owned_by(std::weak_ptr<session_bound::watcher> owner) { owner_ = std::move(owner); }
+
+    /// Out of its key's queue, if it stood in one.
+    void grant(record& wanted, std::uint64_t fence, work& todo);
+    /// One that nobody waits for.
+    void hold(record& wanted, std::uint64_t fence);
+    void begin_end(record& held, lost_reason reason, work& todo);
+    /// One that is released without further ado: it is in no list from now on.
+    void take_out(record& held) { held_.erase(held_.iterator_to(held)); }
+
+    /// Sets the timer after anything that the plan depends on has changed.
+    void reschedule(record& held);
+    /// Does what is due by the plan; false if the lease has ended.
+    [[nodiscard]] bool follow_plan(record& held, time_point now, work& todo);
+    void stop_body(record& held, lost_reason why, work& todo);
+    void start_renewal(record& held, time_point now, work& todo);
+    /// A request with that ttl is about to be sent: a shorter one counts at once.
+    void expect(record& held, std::chrono::milliseconds ttl, work& todo);
+    void on_extended(record& subject, extend_outcome&& outcome, work& todo);
+
+    /// What is told to the caller as a loss is one for everybody: it is counted, and the observer hears of it.
+    [[nodiscard]] std::optional<lost_reason> loss_of(record& held, work& todo);
+    /// Why a lease that is no more has ended.
+    [[nodiscard]] static lost_reason end_of(const record& held, time_point now) noexcept;
+
+    void at_risk(record& held, work& todo);
+    void session_at_risk(const session_bound& session, work& todo);
+    void session_ended(const session_bound& session);
+
+    [[nodiscard]] registry& all() noexcept { return held_; }
+
+private:
+    void watch_session(record& held);
+    /// The one that was sent last, with that ttl.
+    [[nodiscard]] static lease_request request_of(const record& held, std::chrono::milliseconds ttl) noexcept;
+
+    shard& shard_;
+    settler& settler_;
+    std::weak_ptr<session_bound::watcher> owner_;
+    /// The one that is watched already.
+    std::weak_ptr<session_bound> session_;
+    registry held_;
+};
+
+} // namespace colock::detail
