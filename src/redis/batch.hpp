@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "redis/argument.hpp"
 #include "redis/reply.hpp"
 #include "redis/scripts.hpp"
 #include "remote/deadlines.hpp"
@@ -45,10 +46,10 @@ struct joint_script
     reply answer{};
     bool read = false;
 
-    template <class... Arguments>
-    void add(script::form wanted, std::string_view prefix, std::string_view key, const Arguments&... each)
+    template <argument Key, class... Arguments>
+    void add(script::form wanted, const Key& key, const Arguments&... each)
     {
-        put(keys, count++, prefix, key);
+        put(keys, count++, key);
         (put(arguments, used++, each), ...);
         if (wanted == script::form::whole)
             form = wanted;
@@ -63,11 +64,16 @@ struct joint_script
     void clear() noexcept;
 
 private:
-    static void put(std::vector<std::string>& to, std::size_t at, std::string_view text, std::string_view rest = {})
+    template <class Text>
+    static void put(std::vector<std::string>& to, std::size_t at, const Text& text)
     {
         if (at == to.size())
             to.emplace_back();
-        (to[at] = text) += rest;
+        to[at].clear();
+        if constexpr (argument<Text>)
+            text.append_to(to[at]);
+        else
+            to[at] += text;
     }
 };
 
@@ -95,6 +101,8 @@ public:
     virtual void end(operation_ptr self, delivery how, failure_ptr why) = 0;
     /// It needs a fence, which the batch gets for all of its operations at once.
     [[nodiscard]] virtual bool wants_fence() const noexcept { return false; }
+    /// It takes a fence: now and then it is told to lift the counter of fences first.
+    [[nodiscard]] virtual bool may_anchor() const noexcept { return false; }
     /// Nobody waits for it any more, and it changes nothing if it is never sent.
     [[nodiscard]] virtual bool unwanted() const noexcept { return false; }
     /// Adds its part to the script that operations of its kind share, and names that script. Then it is not written,
@@ -108,10 +116,14 @@ public:
     reply_list replies{};
     /// A number of its own, or why there is none.
     reply fence{};
+    /// Not set: at its first submission.
+    lease_clock::time_point asked_at{};
     /// Set at the first submission; it is that of the operation, not of one submission.
     lease_clock::time_point deadline{};
     /// The connection that it was sent on.
     std::uint64_t sent_on = 0;
+    /// Set with each submission: this one lifts the fences' counter, before it takes a fence of its own.
+    bool anchors = false;
 };
 
 /// Operations that travel in one request, and the reading of their replies.

@@ -70,8 +70,12 @@ client::batch_ptr client::fresh_batch()
 
 void client::submit(operation_ptr added)
 {
-    if (added->deadline == lease_clock::time_point{})
-        added->deadline = config_.deadlines().of(lease_clock::now());
+    constexpr lease_clock::time_point unset{};
+    if (added->asked_at == unset)
+        added->asked_at = lease_clock::now();
+    if (added->deadline == unset)
+        added->deadline = config_.deadlines().of(added->asked_at);
+    added->anchors = added->may_anchor() && anchor_due(added->asked_at);
     bool first = false;
     {
         const std::lock_guard guard(mutex_);

@@ -63,9 +63,7 @@ public:
     void submit(operation_ptr added);
     /// On the strand: of which connections requests may still arrive.
     [[nodiscard]] const remote::epochs& connections() const noexcept;
-    /// Whether the fence is due to be lifted to the server's clock; says so once per interval.
-    [[nodiscard]] bool anchor_due(lease_clock::time_point now) noexcept;
-    /// On the strand, as the next.
+    /// On the strand, as the next: lifts the counter of fences to the server's clock.
     void push_anchor(boost::redis::request& request, script::form sent) const;
     void saw_fence(std::int64_t given) noexcept { highest_fence_ = std::max(highest_fence_, given); }
 
@@ -96,6 +94,8 @@ private:
     void on_strand(Function function, Initiate initiate = later);
 
     // The queue; from any thread.
+    /// Whether the counter of fences is due to be lifted; says so once per interval.
+    [[nodiscard]] bool anchor_due(lease_clock::time_point now) noexcept;
     [[nodiscard]] batch_ptr fresh_batch();
     /// `unqueued` operations are under way already.
     [[nodiscard]] batch_ptr next_batch(std::size_t unqueued);

@@ -12,22 +12,6 @@ namespace {
 
 constexpr std::size_t created_digits = 11;
 
-/// Nearly all locks of a process have the same owner.
-const std::string& written(const std::shared_ptr<const owner_data>& owner)
-{
-    thread_local std::shared_ptr<const owner_data> last;
-    thread_local std::string text;
-    if (last != owner) {
-        last = nullptr;
-        text = owner->owner;
-        (text += '\0') += owner->host;
-        (text += '\0') += owner->comment;
-        (text += '\0') += owner->group;
-        last = owner;
-    }
-    return text;
-}
-
 } // namespace
 
 std::int64_t wall_clock_ms() noexcept
@@ -38,13 +22,21 @@ std::int64_t wall_clock_ms() noexcept
     return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-void append_stored_owner(std::string& to, const std::shared_ptr<const owner_data>& owner, std::int64_t created)
+std::size_t stored_owner_size(const owner_data& owner) noexcept
+{
+    return created_digits + owner.owner.size() + owner.host.size() + owner.comment.size() + owner.group.size() + 3;
+}
+
+void append_stored_owner(std::string& to, const owner_data& owner, std::int64_t created)
 {
     const auto start = to.size();
     to.resize(start + created_digits);
     for (std::size_t i = to.size(); i > start; created >>= 4)
         to[--i] = "0123456789abcdef"[created & 15];
-    to += written(owner);
+    to += owner.owner;
+    (to += '\0') += owner.host;
+    (to += '\0') += owner.comment;
+    (to += '\0') += owner.group;
 }
 
 std::optional<stored_owner> parse_stored_owner(std::string_view text)

@@ -4,8 +4,8 @@
 #include <colock/claim.hpp>
 #include <colock/status.hpp>
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,7 +23,8 @@ struct stored_owner
 };
 
 [[nodiscard]] std::int64_t wall_clock_ms() noexcept;
-void append_stored_owner(std::string& to, const std::shared_ptr<const owner_data>& owner, std::int64_t created);
+[[nodiscard]] std::size_t stored_owner_size(const owner_data& owner) noexcept;
+void append_stored_owner(std::string& to, const owner_data& owner, std::int64_t created);
 /// Nothing for what is not ours, such as nothing at all.
 [[nodiscard]] std::optional<stored_owner> parse_stored_owner(std::string_view text);
 /// Where it belongs in a status.

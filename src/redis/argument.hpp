@@ -1,0 +1,30 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace colock::redis::detail {
+
+/// What a command may carry besides texts and numbers: written where it belongs, so that no string is made for it.
+template <class T>
+concept argument = requires(const T& text, std::string& to) {
+    {
+        text.size()
+    } -> std::convertible_to<std::size_t>;
+    text.append_to(to);
+} && !std::convertible_to<T, std::string_view>;
+
+/// Found by the driver.
+template <argument T>
+void boost_redis_to_bulk(std::string& to, const T& text)
+{
+    (to += '$') += std::to_string(text.size());
+    to += "\r\n";
+    text.append_to(to);
+    to += "\r\n";
+}
+
+} // namespace colock::redis::detail

@@ -1,0 +1,267 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/operations/operations.hpp"
+
+#include "redis/failures.hpp"
+#include "redis/operations/claim_state.hpp"
+#include "redis/operations/names.hpp"
+#include "redis/scripts.hpp"
+#include "remote/stored_owner.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::redis::detail {
+
+namespace {
+
+/// A writer's intent outlives this many milliseconds without the writer: about three of its safety polls.
+constexpr int intent_ms = 6000;
+/// What PTTL answers then.
+constexpr std::int64_t no_such_key = -2;
+
+lease_clock::duration remaining_of(const reply& milliseconds_left)
+{
+    // In its last millisecond a key has 0 left, which here would mean that nobody knows.
+    return std::chrono::milliseconds(
+        milliseconds_left.number >= 0 ? std::max<std::int64_t>(milliseconds_left.number, 1) : 0);
+}
+
+class create_operation final : public operation
+{
+public:
+    using step = create_step;
+
+    create_operation(client& owner, claim_ptr claim, completion<create_outcome> done, step first)
+        : owner_(owner), claim_(std::move(claim)), done_(std::move(done)), step_(first)
+    {
+        asked_at = claim_->sent();
+    }
+
+    void write(boost::redis::request& request) override
+    {
+        switch (step_) {
+        case step::short_way:
+            write_short_way(request);
+            return;
+        case step::by_script:
+            write_script(request, script::form::digest);
+            return;
+        case step::by_whole_script:
+            write_script(request, script::form::whole);
+            return;
+        case step::lift_fence:
+            owner_.push_anchor(request, script::form::whole);
+            request.push("INCR", config().fence_key);
+            return;
+        case step::undo:
+        case step::give_way:
+            write_give_back(request);
+            return;
+        }
+    }
+
+    [[nodiscard]] bool unwanted() const noexcept override { return claim_->cancelled() && !holds(); }
+
+    [[nodiscard]] bool wants_fence() const noexcept override { return step_ == step::short_way && !config().plain(); }
+    [[nodiscard]] bool may_anchor() const noexcept override { return wants_fence(); }
+
+    void end(operation_ptr self, delivery how, failure_ptr why) override
+    {
+        if (how == delivery::answered) {
+            answered(std::move(self));
+            return;
+        }
+        if (how == delivery::unanswered || holds()) {
+            auto& state = state_of(*claim_);
+            state.granted = state.granted || holds();
+            if (how == delivery::unanswered) {
+                state.creates.add(sent_on);
+                // The answer that was lost may have told of one.
+                const bool by_script = step_ == step::by_script || step_ == step::by_whole_script;
+                state.intent = state.intent || (by_script && claim_->queues());
+                if (step_ == step::undo || step_ == step::give_way)
+                    claim_->spend();
+            }
+            if (why->code != errc::outcome_unknown)
+                why = make_failure(errc::outcome_unknown, why->detail, why->cause);
+        }
+        done_(create_outcome::failed(std::move(why)));
+    }
+
+private:
+    [[nodiscard]] const settings& config() const noexcept { return owner_.config(); }
+    /// As far as we know.
+    [[nodiscard]] bool holds() const noexcept
+    {
+        return step_ == step::lift_fence || step_ == step::undo || step_ == step::give_way;
+    }
+    [[nodiscard]] key_name key() const noexcept { return lock_key(config(), claim_->key()); }
+    [[nodiscard]] key_name intent() const noexcept { return intent_key(config(), claim_->key()); }
+    [[nodiscard]] stored_value value() const { return {config(), *claim_}; }
+
+    void write_short_way(boost::redis::request& request)
+    {
+        if (anchors)
+            owner_.push_anchor(request, script::form::digest);
+        if (const auto ttl = claim_->ttl().count(); ttl > 0)
+            request.push("SET", key(), value(), "NX", "PX", ttl);
+        else
+            request.push("SET", key(), value(), "NX");
+        if (claim_->mode() == lock_mode::shared)
+            request.push("PTTL", intent());
+    }
+
+    void write_script(boost::redis::request& request, script::form form)
+    {
+        const auto& all = scripts::get();
+        const auto ttl = claim_->ttl().count();
+        const auto* const state = find_state(*claim_);
+        if (config().plain())
+            all.acquire_plain.push(request, form, 1, key(), value(), ttl);
+        else if (claim_->mode() == lock_mode::exclusive)
+            all.acquire.push(request, form, 3, key(), config().fence_key, intent(), value(), ttl,
+                claim_->queues() ? intent_ms : 0, state && state->intent ? 1 : 0);
+        else
+            all.acquire_shared.push(request, form, 4, key(), config().fence_key, intent(), config().probe_key, value(),
+                ttl, claim_->max_holders());
+    }
+
+    void write_give_back(boost::redis::request& request)
+    {
+        const auto& all = scripts::get();
+        if (claim_->mode() == lock_mode::exclusive)
+            all.release.push(request, script::form::whole, 2, key(), config().probe_key, token_text(*claim_));
+        else
+            all.release_shared.push(
+                request, script::form::whole, 2, key(), config().probe_key, value(), claim_->ttl().count());
+    }
+
+    void go_on(operation_ptr self, step next)
+    {
+        step_ = next;
+        replies.clear();
+        owner_.submit(std::move(self));
+    }
+
+    void answered(operation_ptr self)
+    {
+        switch (step_) {
+        case step::short_way:
+            short_way_answered(std::move(self));
+            return;
+        case step::by_script:
+        case step::by_whole_script:
+            script_answered(std::move(self));
+            return;
+        case step::lift_fence:
+            if (replies[1].is(reply::kind::number) && replies[1].number >= least_fence) {
+                granted(std::move(self), replies[1].number);
+            } else {
+                problem_ = refusal(replies[0].is_error() ? replies[0] : replies[1]);
+                go_on(std::move(self), step::undo);
+            }
+            return;
+        case step::undo:
+        case step::give_way:
+            if (!replies[0].is(reply::kind::number)) {
+                state_of(*claim_).granted = true;
+                done_(create_outcome::failed(
+                    make_failure(errc::outcome_unknown, problem_ ? problem_->detail : refusal(replies[0])->detail)));
+            } else if (step_ == step::give_way) {
+                done_(create_outcome::busy(writer_, std::string()));
+            } else {
+                done_(create_outcome::failed(problem_));
+            }
+            return;
+        }
+    }
+
+    void short_way_answered(operation_ptr self)
+    {
+        const std::size_t first = anchors ? 1 : 0;
+        const reply& set = replies[first];
+        if (set.is_error()) {
+            done_(create_outcome::failed(refusal(set)));
+            return;
+        }
+        if (!set.is(reply::kind::text)) {
+            go_on(std::move(self), step::by_script);
+            return;
+        }
+        if (config().plain()) {
+            granted(std::move(self), least_fence);
+            return;
+        }
+        const reply* const writer = claim_->mode() == lock_mode::shared ? &replies[first + 1] : nullptr;
+        if (!fence.is(reply::kind::number) || (writer && !writer->is(reply::kind::number))) {
+            problem_ = refusal(fence.is(reply::kind::number) ? *writer : fence);
+            go_on(std::move(self), step::undo);
+        } else if (writer && writer->number != no_such_key) {
+            owner_.writers().saw(*claim_);
+            writer_ = remaining_of(*writer);
+            go_on(std::move(self), step::give_way);
+        } else {
+            granted(std::move(self), fence.number);
+        }
+    }
+
+    void script_answered(operation_ptr self)
+    {
+        const reply& answer = replies[0];
+        if (step_ == step::by_script && is_noscript(answer)) {
+            go_on(std::move(self), step::by_whole_script);
+            return;
+        }
+        if (!answer.is(reply::kind::array)) {
+            done_(create_outcome::failed(refusal(answer)));
+            return;
+        }
+        if (answer.at(0).number == 1) {
+            granted(std::move(self), config().plain() ? least_fence : answer.at(1).number);
+            return;
+        }
+        auto& state = state_of(*claim_);
+        state.granted = false;
+        if (answer.items.size() > 3) {
+            state.intent = true;
+            owner_.writers().saw(*claim_);
+        }
+        note_answer(owner_, *claim_, sent_on);
+        const auto holder = remote::parse_stored_owner(answer.at(2).text);
+        done_(create_outcome::busy(remaining_of(answer.at(1)), holder ? holder->owner.owner : std::string()));
+    }
+
+    void granted(operation_ptr self, std::int64_t fence)
+    {
+        if (fence < least_fence) {
+            go_on(std::move(self), step::lift_fence);
+            return;
+        }
+        if (!config().plain())
+            owner_.saw_fence(fence);
+        if (auto* const state = find_state(*claim_)) {
+            state->granted = true;
+            state->intent = false;
+            state->source.reset();
+            note_answer(owner_, *claim_, sent_on);
+        }
+        done_(create_outcome::granted(config().plain() ? 0 : static_cast<std::uint64_t>(fence)));
+    }
+
+    client& owner_;
+    const claim_ptr claim_;
+    completion<create_outcome> done_;
+    failure_ptr problem_;
+    /// How long the writer's intent lasts.
+    lease_clock::duration writer_{};
+    step step_;
+};
+
+} // namespace
+
+operation_ptr make_create(client& owner, claim_ptr claim, completion<create_outcome> done, create_step first)
+{
+    return std::make_unique<create_operation>(owner, std::move(claim), std::move(done), first);
+}
+
+} // namespace colock::redis::detail

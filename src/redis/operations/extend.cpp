@@ -1,0 +1,63 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/operations/operations.hpp"
+
+#include "redis/operations/claim_state.hpp"
+#include "redis/operations/names.hpp"
+#include "redis/operations/script_operation.hpp"
+
+#include <utility>
+
+namespace colock::redis::detail {
+
+namespace {
+
+class extend_operation final : public script_operation
+{
+public:
+    extend_operation(client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
+        : script_operation(owner), claim_(std::move(claim)), ttl_(ttl), done_(std::move(done))
+    {
+    }
+
+private:
+    void push(boost::redis::request& request, script::form form) override
+    {
+        const auto key = lock_key(config(), claim_->key());
+        if (claim_->mode() == lock_mode::shared)
+            scripts::get().extend_shared.push(
+                request, form, 2, key, config().probe_key, stored_value(config(), *claim_), ttl_.count());
+        else
+            scripts::get().extend.push(request, form, 2, key, config().probe_key, token_text(*claim_), ttl_.count());
+    }
+    void answered(operation_ptr) override
+    {
+        note_answer(owner_, *claim_, sent_on);
+        if (replies[0].is(reply::kind::number))
+            done_({replies[0].number == 1 ? extend_status::extended : extend_status::not_held, nullptr});
+        else
+            done_({extend_status::failed, refusal(replies[0])});
+    }
+    void failed(delivery how, failure_ptr why) override
+    {
+        if (how == delivery::unanswered) {
+            auto& state = state_of(*claim_);
+            state.granted = true;
+            state.extends.add(sent_on);
+        }
+        done_({extend_status::failed, std::move(why)});
+    }
+
+    const claim_ptr claim_;
+    const std::chrono::milliseconds ttl_;
+    completion<extend_outcome> done_;
+};
+
+} // namespace
+
+operation_ptr make_extend(
+    client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
+{
+    return std::make_unique<extend_operation>(owner, std::move(claim), ttl, std::move(done));
+}
+
+} // namespace colock::redis::detail

@@ -1,0 +1,95 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/operations/operations.hpp"
+
+#include "redis/operations/claim_state.hpp"
+#include "redis/operations/names.hpp"
+#include "redis/operations/script_operation.hpp"
+
+#include <utility>
+
+namespace colock::redis::detail {
+
+namespace {
+
+failure_ptr in_doubt()
+{
+    return make_failure(errc::outcome_unknown,
+        "an earlier request of this acquisition was lost with its connection, and cannot be proven to be dead");
+}
+
+/// Release and abandon: they differ in what they promise.
+class give_back_operation final : public script_operation
+{
+public:
+    give_back_operation(client& owner, claim_ptr claim, completion<release_outcome> done, promise given)
+        : script_operation(owner), claim_(std::move(claim)), done_(std::move(done)), promise_(given)
+    {
+        asked_at = claim_->sent();
+    }
+
+private:
+    void push(boost::redis::request& request, script::form form) override
+    {
+        const auto& all = scripts::get();
+        const auto key = lock_key(config(), claim_->key());
+        const auto* const state = find_state(*claim_);
+        if (claim_->mode() == lock_mode::shared)
+            all.release_shared.push(
+                request, form, 2, key, config().probe_key, stored_value(config(), *claim_), claim_->ttl().count());
+        else if (state && state->intent && !config().plain())
+            all.withdraw.push(
+                request, form, 3, key, config().probe_key, intent_key(config(), claim_->key()), token_text(*claim_));
+        else
+            all.release.push(request, form, 2, key, config().probe_key, token_text(*claim_));
+    }
+
+    [[nodiscard]] joint_script* join(joint_scripts& of) override
+    {
+        const auto* const state = find_state(*claim_);
+        if (claim_->mode() == lock_mode::shared || (state && state->intent && !config().plain()))
+            return nullptr;
+        of.releases.add(form(), lock_key(config(), claim_->key()), token_text(*claim_));
+        return &of.releases;
+    }
+
+    void answered(operation_ptr) override
+    {
+        const reply& answer = replies[0];
+        if (!answer.is(reply::kind::number)) {
+            done_({release_status::failed, refusal(answer)});
+            return;
+        }
+        if (auto* const state = find_state(*claim_)) {
+            note_answer(owner_, *claim_, sent_on);
+            state->granted = false;
+            state->intent = false;
+            if (promise_ == promise::for_good && !state->creates.empty()) {
+                done_({release_status::failed, in_doubt()});
+                return;
+            }
+            state->source.reset();
+        }
+        done_({answer.number >= 1 ? release_status::released : release_status::not_held, nullptr,
+            others_listen(answer.number - 1)});
+    }
+
+    [[nodiscard]] bool others_listen(std::int64_t listeners) const
+    {
+        return listeners > 1 || (listeners == 1 && !owner_.listens(lock_key(config(), claim_->key()).text()));
+    }
+
+    void failed(delivery, failure_ptr why) override { done_({release_status::failed, std::move(why)}); }
+
+    const claim_ptr claim_;
+    completion<release_outcome> done_;
+    const promise promise_;
+};
+
+} // namespace
+
+operation_ptr make_give_back(client& owner, claim_ptr claim, completion<release_outcome> done, promise given)
+{
+    return std::make_unique<give_back_operation>(owner, std::move(claim), std::move(done), given);
+}
+
+} // namespace colock::redis::detail

@@ -1,0 +1,96 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/operations/operations.hpp"
+
+#include "redis/operations/claim_state.hpp"
+#include "redis/operations/names.hpp"
+#include "redis/operations/script_operation.hpp"
+
+#include <string>
+#include <utility>
+
+namespace colock::redis::detail {
+
+namespace {
+
+class hand_over_operation final : public script_operation
+{
+public:
+    hand_over_operation(
+        client& owner, long_way otherwise, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+        : script_operation(owner), otherwise_(std::move(otherwise)), held_(std::move(held)), next_(std::move(next)),
+          done_(std::move(done))
+    {
+    }
+
+    [[nodiscard]] bool may_anchor() const noexcept override { return true; }
+
+private:
+    [[nodiscard]] joint_script* join(joint_scripts& of) override
+    {
+        if (anchors)
+            return nullptr;
+        of.hand_overs.add(form(), lock_key(config(), next_->key()), token_text(*held_), stored_value(config(), *next_),
+            std::to_string(next_->ttl().count()));
+        return &of.hand_overs;
+    }
+
+    void push(boost::redis::request& request, script::form form) override
+    {
+        if (anchors)
+            owner_.push_anchor(request, script::form::whole);
+        scripts::get().hand_over.push(request, form, 2, lock_key(config(), next_->key()), config().fence_key,
+            token_text(*held_), stored_value(config(), *next_), next_->ttl().count());
+    }
+
+    void answered(operation_ptr) override
+    {
+        const reply& whole = replies[anchors ? 1 : 0];
+        const reply& answer = whole.is(reply::kind::array) ? whole.at(0) : whole;
+        if (!answer.is(reply::kind::number)) {
+            held_->set_sent(lease_clock::now());
+            otherwise_.start(*otherwise_.backend, std::move(held_), std::move(next_), std::move(done_));
+            return;
+        }
+        const bool ours = answer.number != 0;
+        if (auto* const state = find_state(*held_))
+            state->granted = false;
+        if (ours && answer.number >= least_fence) {
+            owner_.saw_fence(answer.number);
+            if (auto* const state = find_state(*next_)) {
+                state->granted = true;
+                state->source.reset();
+                note_answer(owner_, *next_, sent_on);
+            }
+            done_({{}, create_outcome::granted(static_cast<std::uint64_t>(answer.number))});
+            return;
+        }
+        const release_outcome released{ours ? release_status::released : release_status::not_held, nullptr};
+        auto created = [released, done = std::move(done_)](
+                           create_outcome outcome) mutable { done({released, std::move(outcome)}); };
+        owner_.submit(make_create(
+            owner_, std::move(next_), std::move(created), ours ? create_step::lift_fence : create_step::by_script));
+    }
+
+    void failed(delivery how, failure_ptr why) override
+    {
+        if (how == delivery::unanswered)
+            state_of(*next_).creates.add(sent_on);
+        done_({{release_status::failed, why}, create_outcome::failed(why)});
+    }
+
+    const long_way otherwise_;
+    claim_ptr held_;
+    claim_ptr next_;
+    completion<hand_over_outcome> done_;
+};
+
+} // namespace
+
+operation_ptr make_hand_over(
+    client& owner, long_way otherwise, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+{
+    return std::make_unique<hand_over_operation>(
+        owner, std::move(otherwise), std::move(held), std::move(next), std::move(done));
+}
+
+} // namespace colock::redis::detail

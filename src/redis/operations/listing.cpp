@@ -1,0 +1,192 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/operations/operations.hpp"
+
+#include "redis/operations/names.hpp"
+#include "redis/operations/script_operation.hpp"
+#include "remote/stored_owner.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colock::redis::detail {
+
+namespace {
+
+constexpr std::size_t scan_count = 1000;
+constexpr std::size_t keys_per_script = 200;
+
+/// Turns {key, 'x' or 's', value, remaining} into a status.
+std::optional<lock_status> status_from(const settings& config, const reply& row)
+{
+    if (row.items.size() != 4 || !row.at(0).text.starts_with(config.prefix))
+        return std::nullopt;
+    lock_status status;
+    status.key = row.at(0).text.substr(config.prefix.size());
+    if (row.at(3).number >= 0)
+        status.remaining = std::chrono::milliseconds(row.at(3).number);
+    // Another library's token may begin with any letter, and be of any length.
+    if (config.plain())
+        return status;
+    status.mode = row.at(1).text == "s" ? lock_mode::shared : lock_mode::exclusive;
+    const std::size_t before_owner = 2 * token::size + (status.mode == lock_mode::shared ? 1 : 0);
+    const std::string_view value = row.at(2).text;
+    if (auto known =
+            value.size() > before_owner ? remote::parse_stored_owner(value.substr(before_owner)) : std::nullopt)
+        remote::fill(status, std::move(*known));
+    return status;
+}
+
+/// Takes the rows of one answer; returns why it could not.
+failure_ptr add_rows(const settings& config, const reply& answer, const filter& which, std::vector<lock_status>& to)
+{
+    if (!answer.is(reply::kind::array))
+        return refusal(answer);
+    for (const auto& row : answer.items) {
+        if (auto status = status_from(config, row); status && which.matches(*status))
+            to.push_back(std::move(*status));
+    }
+    return nullptr;
+}
+
+class key_operation final : public script_operation
+{
+public:
+    key_operation(client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done)
+        : script_operation(owner), key_(std::move(key)), purpose_(why), which_(std::move(which)), done_(std::move(done))
+    {
+    }
+
+private:
+    void push(boost::redis::request& request, script::form form) override
+    {
+        const auto key = lock_key(config(), key_);
+        if (purpose_ == key_purpose::inspect)
+            scripts::get().inspect.push(request, form, 2, config().probe_key, key);
+        else
+            scripts::get().break_key.push(request, form, 3, key, config().probe_key,
+                config().plain() ? key_name{config().probe_key, {}} : intent_key(config(), key_));
+    }
+    void answered(operation_ptr) override
+    {
+        list_outcome outcome;
+        outcome.error = add_rows(config(), replies[0], which_, outcome.locks);
+        done_(std::move(outcome));
+    }
+    void failed(delivery, failure_ptr why) override { done_({{}, std::move(why)}); }
+
+    const std::string key_;
+    const key_purpose purpose_;
+    const filter which_;
+    completion<list_outcome> done_;
+};
+
+std::string glob_escaped(std::string_view text)
+{
+    std::string escaped;
+    for (const char c : text) {
+        if (c == '*' || c == '?' || c == '[' || c == ']' || c == '\\' || c == '^')
+            escaped += '\\';
+        escaped += c;
+    }
+    return escaped;
+}
+
+class walk_operation final : public script_operation
+{
+public:
+    walk_operation(client& owner, walk_purpose why, filter which, std::size_t limit, completion<list_outcome> done)
+        : script_operation(owner), purpose_(why), which_(std::move(which)), limit_(limit),
+          pattern_(glob_escaped(config().prefix + which_.key_prefix.value_or("")) + '*'), done_(std::move(done))
+    {
+    }
+
+private:
+    void push(boost::redis::request& request, script::form form) override
+    {
+        if (batch_.empty()) {
+            if (purpose_ == walk_purpose::list)
+                request.push("SCAN", cursor_, "MATCH", pattern_, "COUNT", scan_count);
+            else
+                request.push("SCAN", cursor_, "MATCH", pattern_, "COUNT", scan_count, "TYPE", "zset");
+            return;
+        }
+        const auto& used = purpose_ == walk_purpose::list ? scripts::get().inspect : scripts::get().sweep;
+        const auto count = std::to_string(batch_.size() + 1);
+        const auto limit = std::to_string(limit_ - found_.locks.size());
+        std::vector<std::string_view> words;
+        if (form == script::form::digest)
+            words = {"EVALSHA", used.digest(), count, config().probe_key};
+        else
+            words = {"EVAL", used.text(), count, config().probe_key};
+        words.insert(words.end(), batch_.begin(), batch_.end());
+        if (purpose_ == walk_purpose::sweep)
+            words.push_back(limit);
+        request.push_range(words.front(), words.begin() + 1, words.end());
+    }
+
+    void answered(operation_ptr self) override
+    {
+        const reply& answer = replies[0];
+        if (!batch_.empty()) {
+            found_.error = add_rows(config(), answer, which_, found_.locks);
+            batch_.clear();
+        } else if (!answer.is(reply::kind::array) || answer.items.size() != 2) {
+            found_.error = refusal(answer);
+        } else {
+            cursor_ = answer.at(0).text;
+            last_page_ = cursor_ == "0";
+            // A key may be told twice.
+            for (const auto& key : answer.at(1).items) {
+                if (seen_.insert(key.text).second)
+                    page_.push_back(key.text);
+            }
+        }
+        const bool full = limit_ != 0 && found_.locks.size() >= limit_;
+        if (found_.error || full || (page_.empty() && last_page_)) {
+            done_(std::move(found_));
+            return;
+        }
+        const auto taken = std::min(page_.size(), keys_per_script);
+        batch_.assign(std::make_move_iterator(page_.end() - static_cast<std::ptrdiff_t>(taken)),
+            std::make_move_iterator(page_.end()));
+        page_.resize(page_.size() - taken);
+        // Each page has the whole time: how many there are is nobody's fault.
+        asked_at = {};
+        deadline = {};
+        resubmit(std::move(self));
+    }
+    void failed(delivery, failure_ptr why) override { done_({{}, std::move(why)}); }
+
+    const walk_purpose purpose_;
+    const filter which_;
+    const std::size_t limit_;
+    const std::string pattern_;
+    completion<list_outcome> done_;
+    std::string cursor_ = "0";
+    bool last_page_ = false;
+    std::set<std::string> seen_;
+    std::vector<std::string> page_;
+    std::vector<std::string> batch_;
+    list_outcome found_;
+};
+
+} // namespace
+
+operation_ptr make_key_listing(
+    client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done)
+{
+    return std::make_unique<key_operation>(owner, std::move(key), why, std::move(which), std::move(done));
+}
+
+operation_ptr make_walk(client& owner, walk_purpose why, filter which, std::size_t limit, completion<list_outcome> done)
+{
+    return std::make_unique<walk_operation>(owner, why, std::move(which), limit, std::move(done));
+}
+
+} // namespace colock::redis::detail

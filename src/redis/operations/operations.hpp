@@ -1,0 +1,84 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "redis/batch.hpp"
+#include "redis/client.hpp"
+
+#include <colock/adapter.hpp>
+#include <colock/claim.hpp>
+#include <colock/status.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace colock::redis::detail {
+
+// What an adapter asks of a server: one file for each.
+
+/// The counter is kept above the server's clock in microseconds: less than this was not, since its data was lost.
+inline constexpr std::int64_t least_fence = 1'600'000'000'000'000;
+
+enum class create_step : unsigned char
+{
+    /// SET NX, and a fence with those of the batch. A reader asks with them whether a writer waits.
+    short_way,
+    by_script,
+    by_whole_script,
+    /// Held, but with a fence that was not above the clock.
+    lift_fence,
+    /// Held, but without a fence: given back before that is reported.
+    undo,
+    /// Held, but a writer was there first: the same.
+    give_way,
+};
+[[nodiscard]] operation_ptr make_create(
+    client& owner, claim_ptr claim, completion<create_outcome> done, create_step first);
+
+/// Release and abandon: they differ in what they promise.
+enum class promise : unsigned char
+{
+    released,
+    /// And nothing that is still on its way will change that.
+    for_good,
+};
+[[nodiscard]] operation_ptr make_give_back(
+    client& owner, claim_ptr claim, completion<release_outcome> done, promise given);
+
+[[nodiscard]] operation_ptr make_extend(
+    client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done);
+
+[[nodiscard]] operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_outcome> done);
+
+/// A release, then a create: where the server refuses to do both in one step.
+struct long_way
+{
+    std::shared_ptr<adapter> backend;
+    void (*start)(adapter&, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
+};
+/// Of an exclusive lock, to the next claim of the same key.
+[[nodiscard]] operation_ptr make_hand_over(
+    client& owner, long_way otherwise, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
+
+/// What is done with the holders of one key.
+enum class key_purpose : unsigned char
+{
+    inspect,
+    remove,
+};
+[[nodiscard]] operation_ptr make_key_listing(
+    client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done);
+
+/// Walks all keys of the prefix, page by page.
+enum class walk_purpose : unsigned char
+{
+    list,
+    sweep,
+};
+/// \param limit 0: none; not 0 of a sweep
+[[nodiscard]] operation_ptr make_walk(
+    client& owner, walk_purpose why, filter which, std::size_t limit, completion<list_outcome> done);
+
+} // namespace colock::redis::detail

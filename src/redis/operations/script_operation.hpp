@@ -1,0 +1,51 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "redis/client.hpp"
+#include "redis/failures.hpp"
+#include "redis/scripts.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::redis::detail {
+
+/// One script, by its digest first.
+class script_operation : public operation
+{
+public:
+    explicit script_operation(client& owner) : owner_(owner) {}
+
+    void write(boost::redis::request& request) final { push(request, form_); }
+    void end(operation_ptr self, delivery how, failure_ptr why) final
+    {
+        if (how != delivery::answered) {
+            failed(how, std::move(why));
+        } else if (form_ == script::form::digest && std::ranges::any_of(replies, is_noscript)) {
+            form_ = script::form::whole;
+            resubmit(std::move(self));
+        } else {
+            answered(std::move(self));
+        }
+    }
+
+protected:
+    virtual void push(boost::redis::request& request, script::form form) = 0;
+    virtual void answered(operation_ptr self) = 0;
+    virtual void failed(delivery how, failure_ptr why) = 0;
+
+    void resubmit(operation_ptr self)
+    {
+        replies.clear();
+        owner_.submit(std::move(self));
+    }
+    [[nodiscard]] const settings& config() const noexcept { return owner_.config(); }
+    [[nodiscard]] script::form form() const noexcept { return form_; }
+
+    client& owner_;
+
+private:
+    script::form form_ = script::form::digest;
+};
+
+} // namespace colock::redis::detail

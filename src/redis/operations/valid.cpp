@@ -1,0 +1,51 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/operations/operations.hpp"
+
+#include "redis/operations/names.hpp"
+#include "redis/operations/script_operation.hpp"
+
+#include <utility>
+
+namespace colock::redis::detail {
+
+namespace {
+
+class valid_operation final : public script_operation
+{
+public:
+    valid_operation(client& owner, claim_ptr claim, completion<valid_outcome> done)
+        : script_operation(owner), claim_(std::move(claim)), done_(std::move(done))
+    {
+    }
+
+private:
+    void push(boost::redis::request& request, script::form form) override
+    {
+        const auto key = lock_key(config(), claim_->key());
+        if (claim_->mode() == lock_mode::shared)
+            scripts::get().valid_shared.push(
+                request, form, 2, key, config().probe_key, stored_value(config(), *claim_));
+        else
+            scripts::get().valid.push(request, form, 2, key, config().probe_key, token_text(*claim_));
+    }
+    void answered(operation_ptr) override
+    {
+        if (replies[0].is(reply::kind::number))
+            done_({replies[0].number == 1, nullptr});
+        else
+            done_({false, refusal(replies[0])});
+    }
+    void failed(delivery, failure_ptr why) override { done_({false, std::move(why)}); }
+
+    const claim_ptr claim_;
+    completion<valid_outcome> done_;
+};
+
+} // namespace
+
+operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_outcome> done)
+{
+    return std::make_unique<valid_operation>(owner, std::move(claim), std::move(done));
+}
+
+} // namespace colock::redis::detail

@@ -1,0 +1,89 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/operations/names.hpp"
+
+#include "redis/batch.hpp"
+
+#include <colock/redis/adapter.hpp>
+
+#include <boost/redis/request.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <string>
+
+namespace colock::redis::detail {
+namespace {
+
+settings config_of(layout used)
+{
+    options given;
+    given.prefix = "locks:";
+    given.layout = used;
+    return settings(given);
+}
+
+claim_ptr claim_of(lock_mode mode)
+{
+    claim_request request{.key = "orders", .mode = mode};
+    request.owner = std::make_shared<const owner_data>(owner_data{"me", "here", "", ""});
+    return claim_ptr(new claim(std::move(request)));
+}
+
+template <argument T>
+std::string text_of(const T& written)
+{
+    std::string text;
+    written.append_to(text);
+    BOOST_TEST(written.size() == text.size());
+    return text;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_names)
+
+BOOST_AUTO_TEST_CASE(names_of_several_keys_stand_in_one_command)
+{
+    const auto config = config_of(layout::standard);
+    boost::redis::request request;
+    request.push("DEL", lock_key(config, "a"), lock_key(config, "bc"), "d");
+    BOOST_TEST(request.payload() == "*4\r\n$3\r\nDEL\r\n$7\r\nlocks:a\r\n$8\r\nlocks:bc\r\n$1\r\nd\r\n");
+}
+
+BOOST_AUTO_TEST_CASE(tokens_of_several_claims_stand_in_one_command)
+{
+    const auto first = claim_of(lock_mode::exclusive);
+    const auto second = claim_of(lock_mode::exclusive);
+    boost::redis::request request;
+    request.push("ECHO", token_text(*first), token_text(*second));
+    BOOST_TEST(request.payload() ==
+               "*3\r\n$4\r\nECHO\r\n$32\r\n" + first->token().hex() + "\r\n$32\r\n" + second->token().hex() + "\r\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_value_is_as_long_as_it_says)
+{
+    const auto standard = config_of(layout::standard);
+    const auto plain = config_of(layout::plain);
+    const auto writer = claim_of(lock_mode::exclusive);
+    const auto reader = claim_of(lock_mode::shared);
+    BOOST_TEST(text_of(stored_value(plain, *writer)) == writer->token().hex());
+    const auto written = text_of(stored_value(standard, *writer));
+    BOOST_TEST(written.starts_with(writer->token().hex()));
+    BOOST_TEST(written.ends_with(std::string("me\0here\0\0", 9)));
+    BOOST_TEST(text_of(stored_value(standard, *reader)).starts_with("s" + reader->token().hex()));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_shared_takes_names_into_the_memory_of_earlier_ones)
+{
+    const auto config = config_of(layout::standard);
+    joint_script joint;
+    joint.add(script::form::digest, lock_key(config, "a long name of a key"), std::string_view("argument"));
+    joint.clear();
+    joint.add(script::form::digest, lock_key(config, "b"), std::string_view("c"));
+    BOOST_TEST(joint.keys.at(0) == "locks:b");
+    BOOST_TEST(joint.arguments.at(0) == "c");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::redis::detail
