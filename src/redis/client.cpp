@@ -342,7 +342,10 @@ void client::finish_close() noexcept
     // Whoever hears of the close hears nothing more.
     if (run.closing.empty() || !run.failed.empty() || !run.life.closed(lease_clock::now(), surroundings()))
         return;
-    for (auto& each : std::exchange(run.closing, {}))
+    auto told = std::exchange(run.closing, {});
+    // The turns that it took are taken no more.
+    arm_tick();
+    for (auto& each : told)
         each(closed{});
 }
 
