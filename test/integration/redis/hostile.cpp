@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// What is no Redis server may be at the other end: a wrong port, a broken proxy, anyone between without TLS.
+// What is no Redis server may be at the other end, or too old a one: a wrong port, a broken proxy, anyone between
+// without TLS.
 
 #include "fixture.hpp"
 #include "redis/batch.hpp"
@@ -131,6 +132,49 @@ BOOST_AUTO_TEST_CASE(what_is_no_redis_server_is_an_error_and_grants_nothing)
         each->close();
     for (auto& each : lockers)
         run_coro(io, each->shutdown(0s));
+}
+
+namespace {
+
+/// A server that says that it is of that version, and ends the connection at the next request.
+peer::service server_of(std::string version)
+{
+    const auto info = "redis_version:" + version + "\r\n";
+    const auto said = greeting + "$" + std::to_string(info.size()) + "\r\n" + info + "\r\n";
+    return [said](peer::talk& with) -> asio::awaitable<void> {
+        co_await with.hear("INFO");
+        co_await with.say(said);
+        co_await with.hear("EVAL");
+    };
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_server_before_6_2_is_refused_by_its_version)
+{
+    struct
+    {
+        const char* version;
+        bool refused;
+    } const cases[] = {{"5.0.14", true}, {"6.0.16", true}, {"6.1.240", true}, {"6.2.0", false}, {"6.10.1", false},
+        {"7.0.15", false}, {"10.0.0", false}};
+    for (const auto& each : cases) {
+        BOOST_TEST_CONTEXT(each.version)
+        {
+            asio::io_context io;
+            peer server(io, server_of(each.version));
+            locker locks(redis::make_adapter(io.get_executor(), {.url = server.url(), .operation_timeout = 1s}));
+            try {
+                static_cast<void>(run_coro(io, locks.try_acquire("k")));
+                BOOST_ERROR("was granted");
+            } catch (const error& failed) {
+                const auto expected = each.refused ? errc::misconfigured_backend : errc::unavailable;
+                BOOST_TEST(failed.code() == expected, failed.what());
+            }
+            server.close();
+            run_coro(io, locks.shutdown(0s));
+        }
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
