@@ -82,6 +82,30 @@ BOOST_AUTO_TEST_CASE(the_first_of_several_that_takes_connections_wins)
     BOOST_TEST(winner_of(io, {nobody(), nobody(), first.where()}) == 2U);
 }
 
+BOOST_AUTO_TEST_CASE(who_is_silent_is_given_its_head_start_and_no_longer)
+{
+    constexpr auto head_start = 2ms;
+    asio::io_context io;
+    const black_hole hole;
+    listener next(io);
+    next.socket.non_blocking(true);
+    const auto comes = [&] {
+        error_code nobody_yet;
+        static_cast<void>(next.socket.accept(nobody_yet));
+        return !nobody_yet;
+    };
+    const auto started = std::make_shared<race>(io.get_executor(), head_start);
+    started->run({hole.where(), next.where()}, [](std::size_t) {});
+    BOOST_TEST(!comes());
+    // Timers of one context end in their order, however late all of them are; and the kernel takes a connection of its
+    // own machine's before `connect` returns.
+    asio::steady_timer much_later(io, 100 * head_start);
+    std::optional<bool> came;
+    much_later.async_wait([&](const error_code&) { came = comes(); });
+    run_until(io, [&] { return came.has_value(); });
+    BOOST_TEST(came.value());
+}
+
 BOOST_AUTO_TEST_CASE(without_a_winner_the_order_stays)
 {
     asio::io_context io;
