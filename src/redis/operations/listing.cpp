@@ -107,15 +107,26 @@ public:
     }
 
 private:
+    enum class question : unsigned char
+    {
+        /// The next keys: a replica answers that as well.
+        page,
+        /// Who holds those of the batch, or just whether the server is one that writes.
+        holders,
+    };
+
     void push(boost::redis::request& request, script::form form) override
     {
-        if (batch_.empty()) {
-            if (purpose_ == walk_purpose::list)
-                request.push("SCAN", cursor_, "MATCH", pattern_, "COUNT", scan_count);
-            else
-                request.push("SCAN", cursor_, "MATCH", pattern_, "COUNT", scan_count, "TYPE", "zset");
-            return;
-        }
+        if (question_ == question::holders)
+            push_holders(request, form);
+        else if (purpose_ == walk_purpose::list)
+            request.push("SCAN", cursor_, "MATCH", pattern_, "COUNT", scan_count);
+        else
+            request.push("SCAN", cursor_, "MATCH", pattern_, "COUNT", scan_count, "TYPE", "zset");
+    }
+
+    void push_holders(boost::redis::request& request, script::form form)
+    {
         const auto& used = purpose_ == walk_purpose::list ? scripts::get().inspect : scripts::get().sweep;
         const auto count = std::to_string(batch_.size() + 1);
         const auto limit = std::to_string(limit_ - found_.locks.size());
@@ -132,35 +143,47 @@ private:
 
     void answered(operation_ptr self) override
     {
-        const reply& answer = replies[0];
-        if (!batch_.empty()) {
-            found_.error = add_rows(config(), answer, which_, found_.locks);
-            batch_.clear();
-        } else if (!answer.is(reply::kind::array) || answer.items.size() != 2) {
-            found_.error = refusal(answer);
-        } else {
-            cursor_ = answer.at(0).text;
-            last_page_ = cursor_ == "0";
-            // A key may be told twice.
-            for (const auto& key : answer.at(1).items) {
-                if (seen_.insert(key.text).second)
-                    page_.push_back(key.text);
-            }
-        }
+        if (question_ == question::holders)
+            found_.error = add_rows(config(), replies[0], which_, found_.locks);
+        else
+            found_.error = take_page(replies[0]);
         const bool full = limit_ != 0 && found_.locks.size() >= limit_;
-        if (found_.error || full || (page_.empty() && last_page_)) {
+        const bool complete = last_page_ && page_.empty() && question_ == question::holders;
+        if (found_.error || full || complete) {
             done_(std::move(found_));
             return;
         }
-        const auto taken = std::min(page_.size(), keys_per_script);
-        batch_.assign(std::make_move_iterator(page_.end() - static_cast<std::ptrdiff_t>(taken)),
-            std::make_move_iterator(page_.end()));
-        page_.resize(page_.size() - taken);
-        // Each page has the whole time: how many there are is nobody's fault.
+        next_question();
+        // Each has the whole time: how many there are is nobody's fault.
         asked_at = {};
         deadline = {};
         resubmit(std::move(self));
     }
+
+    /// Returns why it could not.
+    failure_ptr take_page(const reply& answer)
+    {
+        if (!answer.is(reply::kind::array) || answer.items.size() != 2)
+            return refusal(answer);
+        cursor_ = answer.at(0).text;
+        last_page_ = cursor_ == "0";
+        // A key may be told twice.
+        for (const auto& key : answer.at(1).items) {
+            if (seen_.insert(key.text).second)
+                page_.push_back(key.text);
+        }
+        return nullptr;
+    }
+
+    void next_question()
+    {
+        const auto taken = std::min(page_.size(), keys_per_script);
+        batch_.assign(std::make_move_iterator(page_.end() - static_cast<std::ptrdiff_t>(taken)),
+            std::make_move_iterator(page_.end()));
+        page_.resize(page_.size() - taken);
+        question_ = batch_.empty() && !last_page_ ? question::page : question::holders;
+    }
+
     void failed(delivery, failure_ptr why) override { done_({{}, std::move(why)}); }
 
     const walk_purpose purpose_;
@@ -168,6 +191,7 @@ private:
     const std::size_t limit_;
     const std::string pattern_;
     completion<list_outcome> done_;
+    question question_ = question::page;
     std::string cursor_ = "0";
     bool last_page_ = false;
     std::set<std::string> seen_;

@@ -145,6 +145,22 @@ BOOST_AUTO_TEST_CASE(a_replica_is_not_believed_about_what_it_lists)
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_replica_is_not_believed_that_there_is_nothing_to_list)
+{
+    using query = std::function<asio::awaitable<list_outcome>(adapter&)>;
+    const query queries[] = {
+        [](adapter& backend) { return backend.list({}); },
+        [](adapter& backend) { return backend.list({.key_prefix = "k"}); },
+        [](adapter& backend) { return backend.purge(0); },
+    };
+    for (const auto& ask : queries) {
+        demotion f;
+        f.some.speak.grant(driver::shared("other"));
+        f.demote_without({"{colock}:other"});
+        demotion::check_refused(run_coro(f.some.io, ask(f.some.speak.backend())).error);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_demoted_master_is_left_for_the_one_that_a_sentinel_names)
 {
     redis_server first;
