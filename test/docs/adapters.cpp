@@ -1,0 +1,178 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+//
+// What docs/adapters.md shows beside the example adapters, compiled and run.
+
+#include "support/print.hpp"
+#include "support/run.hpp"
+#include "support/virtual_clock.hpp"
+
+#include <colock/awaitable_adapter.hpp>
+#include <colock/context_member.hpp>
+#include <colock/locker.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using colock::testing::run_coro;
+
+namespace {
+
+/// Whatever is asked of it is granted.
+class granting_adapter : public colock::awaitable_adapter
+{
+public:
+    using awaitable_adapter::awaitable_adapter;
+
+    std::string_view name() const noexcept override { return "granting"; }
+    colock::capabilities capabilities() const noexcept override { return {}; }
+
+protected:
+    asio::awaitable<colock::create_outcome> do_create(colock::claim_ptr) override
+    {
+        co_return colock::create_outcome::granted(0);
+    }
+    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr) override
+    {
+        co_return colock::release_outcome{};
+    }
+    asio::awaitable<colock::extend_outcome> do_extend(colock::claim_ptr, std::chrono::milliseconds) override
+    {
+        co_return colock::extend_outcome{};
+    }
+    asio::awaitable<colock::valid_outcome> do_is_valid(colock::claim_ptr) override
+    {
+        co_return colock::valid_outcome{true};
+    }
+};
+
+//[ session
+// Its locks live as long as its session with the server, which drops one that it has not heard of for so long.
+class session_adapter : public granting_adapter
+{
+public:
+    using granting_adapter::granting_adapter;
+
+    colock::capabilities capabilities() const noexcept override { return {.no_ttl = true, .expires = false}; }
+
+    // A session stands. A new one brings a new bound: locks of the old one stay lost.
+    void on_connected(colock::lease_clock::time_point asked)
+    {
+        session_ = std::make_shared<colock::session_bound>(asked + session_timeout);
+    }
+    // The server answered a heartbeat that was sent at `asked`: it counts from then on, or from later. False: that came
+    // too late, and whoever relied on the session has been told that it is over.
+    bool on_heartbeat(colock::lease_clock::time_point asked) { return session_->raise(asked + session_timeout); }
+    // It may yet be saved: whoever holds a lock is warned.
+    void on_silence() { session_->at_risk(); }
+    // The server said so.
+    void on_session_lost() { std::exchange(session_, nullptr)->end(); }
+
+protected:
+    asio::awaitable<colock::create_outcome> do_create(colock::claim_ptr claim) override
+    {
+        if (!session_)
+            co_return colock::create_outcome::failed(colock::make_failure(colock::errc::unavailable, "no session"));
+        // Before it is granted: the lease ends with the session, whatever its ttl.
+        claim->lease().tie(session_);
+        co_return co_await granting_adapter::do_create(std::move(claim));
+    }
+
+private:
+    static constexpr auto session_timeout = std::chrono::seconds(10);
+    std::shared_ptr<colock::session_bound> session_;
+};
+//]
+
+//[ member
+// What an adapter keeps beyond the life of its coroutines: let go of before the context dies. A part of its own, for it
+// is registered weakly, by a pointer that a constructor cannot have.
+class heartbeat final : public colock::context_member, public std::enable_shared_from_this<heartbeat>
+{
+public:
+    static std::shared_ptr<heartbeat> make(const asio::any_io_executor& executor)
+    {
+        auto made = std::make_shared<heartbeat>(executor);
+        colock::join_context(executor, made);
+        return made;
+    }
+    explicit heartbeat(const asio::any_io_executor& executor) : timer_(std::in_place, executor) {}
+
+    void arm(std::chrono::milliseconds interval)
+    {
+        if (!timer_)
+            return;
+        timer_->expires_after(interval);
+        timer_->async_wait([](const boost::system::error_code&) {});
+    }
+    // To destroy a timer after its context would be a use after free.
+    void context_shutdown() noexcept override { timer_.reset(); }
+    // The connection is the parent's: say nothing on it, not even goodbye.
+    void context_forked() noexcept override { is_connected_ = false; }
+
+    bool is_connected() const { return is_connected_; }
+
+private:
+    std::optional<colock::lease_timer> timer_;
+    bool is_connected_ = true;
+};
+//]
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(adapters_page)
+
+BOOST_AUTO_TEST_CASE(locks_end_with_their_session)
+{
+    colock::testing::virtual_clock clock;
+    asio::io_context io;
+    const auto backend = std::make_shared<session_adapter>(io.get_executor());
+    const colock::locker locker(backend);
+    BOOST_CHECK_THROW(
+        static_cast<void>(run_coro(io, locker.acquire("k", {.retry = colock::retry_policy::never()}))), colock::error);
+
+    backend->on_connected(colock::lease_clock::now());
+    const auto lock = run_coro(io, locker.acquire("k", {.ttl = 1h}));
+    auto lost = colock::testing::start(io, lock.lost());
+    clock.advance(io, 8s);
+    BOOST_TEST(backend->on_heartbeat(colock::lease_clock::now()));
+    backend->on_silence();
+    clock.advance(io, 8s);
+    BOOST_TEST(lock.held());
+    clock.advance(io, 3s);
+    BOOST_TEST(!lock.held());
+    BOOST_TEST(!backend->on_heartbeat(colock::lease_clock::now()));
+    BOOST_TEST(lost.get(io) == colock::lost_reason::session);
+
+    backend->on_connected(colock::lease_clock::now());
+    const auto next = run_coro(io, locker.acquire("other", {.ttl = 1h}));
+    BOOST_TEST(!lock.held());
+    auto next_lost = colock::testing::start(io, next.lost());
+    colock::testing::run_ready(io);
+    backend->on_session_lost();
+    BOOST_TEST(!next.held());
+    BOOST_TEST(next_lost.get(io) == colock::lost_reason::session);
+}
+
+BOOST_AUTO_TEST_CASE(what_outlives_the_context_lets_go_before)
+{
+    std::shared_ptr<heartbeat> kept;
+    {
+        asio::io_context io;
+        kept = heartbeat::make(io.get_executor());
+        kept->arm(1h);
+        io.notify_fork(asio::execution_context::fork_prepare);
+        io.notify_fork(asio::execution_context::fork_child);
+        BOOST_TEST(!kept->is_connected());
+    }
+    kept->arm(1h);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
