@@ -184,6 +184,10 @@ private:
     void stop_trying(record& wanted);
     void send_attempt(const record_ptr& wanted, bool waits);
     void start_wait_at_adapter(record& wanted, std::uint32_t number, time_point until);
+    /// Checks what can be wrong before anything is asked; returns when it began.
+    [[nodiscard]] time_point begin_acquire(record& wanted) const;
+    void send_single(const record_ptr& wanted, time_point now);
+    [[nodiscard]] std::optional<create_outcome> take_answer(record& wanted, std::uint32_t& seen);
     [[nodiscard]] step grant_at_once(const record_ptr& wanted, time_point now);
     void take_back_late_grant(const record_ptr& wanted, time_point now);
     /// Another record in the place of one that is spent, which is left to be settled.

@@ -24,13 +24,17 @@ void core::stops_acquiring(std::atomic<unsigned>& counter) noexcept
         tell_drained();
 }
 
+core::time_point core::begin_acquire(record& wanted) const
+{
+    throw_refused(wanted);
+    throw_if_inherited(wanted);
+    prepare_token(wanted);
+    return wanted.started = lease_clock::now();
+}
+
 asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wanted)
 {
-    self->throw_refused(*wanted);
-    self->throw_if_inherited(*wanted);
-    self->prepare_token(*wanted);
-    const auto now = lease_clock::now();
-    wanted->started = now;
+    const auto now = self->begin_acquire(*wanted);
     // Counted from before the first look at whether the locker is closed: a shutdown that has begun since waits for it.
     departure leaving(*self, wanted);
     step next = self->grant_at_once(wanted, now);
@@ -107,11 +111,7 @@ core::step core::grant_at_once(const record_ptr& wanted, time_point now)
 
 asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> self, record_ptr wanted)
 {
-    self->throw_refused(*wanted);
-    self->throw_if_inherited(*wanted);
-    self->prepare_token(*wanted);
-    const auto now = lease_clock::now();
-    wanted->started = now;
+    const auto now = self->begin_acquire(*wanted);
     departure leaving(*self, wanted);
     if (const step at_once = self->grant_at_once(wanted, now); at_once != step::again) {
         leaving.dismiss();
@@ -130,16 +130,10 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
             throw_failed(*why, self->context_of(*wanted));
         co_return std::nullopt;
     }
-    if (!wanted->attempting.was_sent()) {
-        {
-            const std::lock_guard guard(self->mutex_);
-            static_cast<void>(self->begin_attempt(*wanted, now, true));
-            self->trying_.push_back(*wanted);
-        }
-        self->send_attempt(wanted, false);
-    }
+    if (!wanted->attempting.was_sent())
+        self->send_single(wanted, now);
     parked place;
-    create_outcome outcome;
+    std::optional<create_outcome> answer;
     for (;;) {
         std::uint32_t seen = 0;
         self->throw_if_inherited(*wanted);
@@ -147,28 +141,41 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
             leaving.dismiss();
             co_return record::make_lock(std::move(wanted), std::move(self));
         }
-        {
-            const std::lock_guard guard(self->mutex_);
-            if (std::exchange(wanted->outcome_ready, false)) {
-                outcome = std::move(wanted->outcome);
-                break;
-            }
-            seen = wanted->version;
-        }
+        answer = self->take_answer(*wanted, seen);
         if (self->closed_to_new_.load())
             self->throw_shutting_down(*wanted);
+        if (answer)
+            break;
         if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
             throw boost::system::system_error(asio::error::operation_aborted);
         if (wanted->where() == phase::acquiring)
             co_await self->park(*wanted, place, seen);
     }
-    if (self->closed_to_new_.load())
-        self->throw_shutting_down(*wanted);
-    if (outcome.status == create_status::busy)
+    if (answer->status == create_status::busy)
         co_return std::nullopt;
     // What was granted too late is given back by the departure.
     throw_failed(
-        outcome.status == create_status::failed ? *outcome.error : *too_late_to_use(), self->context_of(*wanted));
+        answer->status == create_status::failed ? *answer->error : *too_late_to_use(), self->context_of(*wanted));
+}
+
+void core::send_single(const record_ptr& wanted, time_point now)
+{
+    {
+        const std::lock_guard guard(mutex_);
+        static_cast<void>(begin_attempt(*wanted, now, true));
+        trying_.push_back(*wanted);
+    }
+    send_attempt(wanted, false);
+}
+
+/// Else what was seen when there was none.
+std::optional<create_outcome> core::take_answer(record& wanted, std::uint32_t& seen)
+{
+    const std::lock_guard guard(mutex_);
+    seen = wanted.version;
+    if (!std::exchange(wanted.outcome_ready, false))
+        return std::nullopt;
+    return std::move(wanted.outcome);
 }
 
 void core::throw_shutting_down(const record& wanted) const

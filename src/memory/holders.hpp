@@ -1,0 +1,57 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "memory/store.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+namespace colock::memory {
+
+/// Moves a holder's claim out of the store. Its entry drops or overwrites the holder next.
+inline claim_ptr detach(holder& held) noexcept
+{
+    if (held.handed)
+        std::exchange(held.handed, nullptr)->at = nullptr;
+    return std::move(held.owner);
+}
+
+inline void remove(entry& at, holder& held, aftermath& after)
+{
+    after.make_room_for_claim();
+    if (auto owner = detach(held))
+        after.drop(std::move(owner));
+    if (&held != &at.holders.back())
+        held = std::move(at.holders.back());
+    at.holders.pop_back();
+}
+
+/// Removes at most `limit` holders whose time is up, each after `see` has seen it, and returns how many.
+template <class See>
+std::size_t remove_expired(entry& at, lease_clock::time_point now, std::size_t limit, aftermath& after, See see)
+{
+    if (now < at.earliest)
+        return 0;
+    std::size_t removed = 0;
+    auto earliest = lease_clock::time_point::max();
+    for (std::size_t index = 0; index < at.holders.size();) {
+        auto& held = at.holders[index];
+        if (held.expires <= now && removed < limit) {
+            see(held);
+            remove(at, held, after);
+            ++removed;
+        } else {
+            earliest = std::min(earliest, held.expires);
+            ++index;
+        }
+    }
+    at.earliest = earliest;
+    return removed;
+}
+
+inline constexpr auto unseen = [](const holder&) {};
+inline constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+
+} // namespace colock::memory
