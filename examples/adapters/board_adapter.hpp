@@ -123,7 +123,11 @@ protected:
 
     asio::awaitable<colock::list_outcome> do_inspect(std::string key) override
     {
-        co_return co_await do_list({.key = std::move(key)}, {});
+        co_await round_trip();
+        colock::list_outcome outcome;
+        if (is_taken(key))
+            outcome.locks.push_back(told_of(board_->notes.find(key)->second));
+        co_return outcome;
     }
     asio::awaitable<colock::list_outcome> do_break(std::string key) override
     {
@@ -179,7 +183,7 @@ protected:
     }
 
 private:
-    static constexpr std::size_t notes_per_page = 100;
+    static constexpr std::size_t notes_per_page = 16;
 
     struct watching
     {

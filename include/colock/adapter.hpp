@@ -69,10 +69,10 @@ public:
     virtual void start_is_valid(claim_ptr claim, completion<valid_outcome> done) = 0;
 
     /// Called for a claim whose last create was busy, and only with `capabilities::events`. Ends when the lock may be
-    /// free; always safe to end early, and it does so when its event source is newly armed. What was released between
-    /// the busy answer and this call may not be missed: it looks again, or was listening before. `until` is when the
-    /// core will try again on its own. The default never ends by itself, which is right only without
-    /// `capabilities::events`.
+    /// free, and when an `extend` has brought a holder's expiry nearer; always safe to end early, and it does so when
+    /// its event source is newly armed. What was released between the busy answer and this call may not be missed: it
+    /// looks again, or was listening before. `until` is when the core will try again on its own. The default never ends
+    /// by itself, which is right only without `capabilities::events`.
     virtual void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done);
     /// Ends a wait, if one is under way; its completion may be called or destroyed, now or later. Another wait for the
     /// same claim may start at once; the core knows the completion of an old one and ignores it. The core starts no

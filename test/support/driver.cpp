@@ -94,9 +94,17 @@ std::vector<lock_status> driver::break_key(std::string key, where at) const
     return statuses(run_coro(io_, backend_->break_key(std::move(key)), at));
 }
 
-std::vector<lock_status> driver::list(filter which, where at) const
+std::vector<lock_status> driver::list(const filter& which, where at) const
 {
-    return statuses(run_coro(io_, backend_->list(std::move(which)), at));
+    std::vector<lock_status> all;
+    std::string cursor;
+    do {
+        auto page = run_coro(io_, backend_->list(which, cursor), at);
+        cursor = page.next;
+        for (auto& each : statuses(std::move(page)))
+            all.push_back(std::move(each));
+    } while (!cursor.empty());
+    return all;
 }
 
 std::vector<lock_status> driver::purge(std::size_t limit, where at) const

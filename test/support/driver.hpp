@@ -69,7 +69,8 @@ public:
     hand_over_outcome hand_over(const claim_ptr& held, const claim_ptr& next, where at = where::current()) const;
     std::vector<lock_status> inspect(std::string key, where at = where::current()) const;
     std::vector<lock_status> break_key(std::string key, where at = where::current()) const;
-    std::vector<lock_status> list(filter which = {}, where at = where::current()) const;
+    /// Of all pages.
+    std::vector<lock_status> list(const filter& which = {}, where at = where::current()) const;
     std::vector<lock_status> purge(std::size_t limit = 0, where at = where::current()) const;
     /// Creates and waits in turns, as the core does with a claim that may wait for ever.
     [[nodiscard]] running<std::uint64_t> start_acquire(const claim_ptr& claim) const;
