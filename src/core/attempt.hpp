@@ -73,7 +73,7 @@ public:
     /// The answer is an error, or of no use: this always counts.
     void found_no_use(lease_clock::duration took) noexcept;
     void yielded() noexcept { fresh_turn_ = true; }
-    /// Returns the number of this wait, if it listens.
+    /// Returns the number of this wait, which its end at the backend has to name if it listens.
     std::uint32_t waits(bool listens) noexcept;
     /// The wait with that number has ended at the backend; false if it was over already.
     [[nodiscard]] bool woken(std::uint32_t wait) noexcept;

@@ -89,7 +89,7 @@ public:
 
     /// Gives a held lock back in the background.
     void let_go(record& held) noexcept;
-    /// A frame died before it could hand out what it waited for.
+    /// It leaves without having handed out what it waited for: its frame died, or goes on with another claim.
     void depart(const record_ptr& wanted) noexcept;
 
     // with_lock's own.
@@ -193,12 +193,12 @@ private:
     /// Another record in the place of one that is spent, which is left to be settled.
     [[nodiscard]] record_ptr take_over_from(const record_ptr& spent);
 
+    /// Somebody stands before it. Not under the mutex.
+    [[nodiscard]] bool is_queued(const record& wanted);
+
     // verbs/group.cpp
     struct candidate;
     class gathering;
-
-    /// Somebody stands before it. Not under the mutex.
-    [[nodiscard]] bool is_queued(const record& wanted);
 
     // departing.cpp, verbs/held.cpp
     [[nodiscard]] bool release_at_once(const record_ptr& held);
@@ -236,11 +236,14 @@ private:
     /// The mutex is held.
     void on_due(waitable& due, time_point now, work& todo);
 
+    // verbs/admin.cpp
     enum class effect : unsigned char
     {
         none,
         writes,
     };
+    [[nodiscard]] std::vector<record_ptr> held_of(const std::string& key);
+    [[nodiscard]] static asio::awaitable<void> ask_if_broken(std::shared_ptr<core> self, record_ptr held);
     [[nodiscard]] static asio::awaitable<list_outcome> query(std::shared_ptr<core> self, std::string key, effect what,
         std::function<void(adapter&, completion<list_outcome>)> start);
     /// What is told of a question: one that has changed nothing leaves nothing in doubt. Without an outcome there was
@@ -259,15 +262,17 @@ private:
         return adapter_keeps_time() ? time_point::max() : saturating_add(sent, options_.operation_timeout);
     }
     struct unscheduled;
+
+    // core.cpp
     /// Ends early, with an exception, if the locker does.
     [[nodiscard]] static asio::awaitable<void> pause(
         std::shared_ptr<core> self, const record& wanted, time_point until);
+
+    // verbs/shutdown.cpp
     void begin_shutdown();
     [[nodiscard]] shutdown_report end_shutdown();
     /// The mutex is held.
     void report_undecided(std::vector<std::string>& keys);
-    [[nodiscard]] std::vector<record_ptr> held_of(const std::string& key);
-    [[nodiscard]] static asio::awaitable<void> ask_if_broken(std::shared_ptr<core> self, record_ptr held);
     struct close_state;
     static asio::awaitable<void> close_backend(
         std::shared_ptr<core> self, lease_clock::duration patience, time_point until);

@@ -65,7 +65,7 @@ struct queue_name
 /// The local queues: who wants the same key, who of them speaks to the backend, to whom a lock is handed over, and who
 /// is woken when it may be free.
 ///
-/// Thread safety: guarded by the core's mutex, but for may_have().
+/// Thread safety: guarded by the shard's mutex, but for may_have().
 class key_queues
 {
 public:

@@ -80,7 +80,7 @@ public:
     void failed(time_point now) noexcept;
     /// The answer was another one's: what fell due meanwhile is due now.
     void catches_up(time_point now) noexcept;
-    /// The renewal that was due is being made, or cannot be.
+    /// The renewal that was due is being made, cannot be, or is not wanted any more.
     void renewing() noexcept { renew_at_ = time_point::max(); }
     /// What a renewal asks for: no more than max_hold leaves; nothing if that is less than any lease has.
     [[nodiscard]] std::optional<milliseconds> renewal_ttl(

@@ -39,7 +39,7 @@ using parking_lot = boost::intrusive::list<parked,
     boost::intrusive::base_hook<boost::intrusive::list_base_hook<boost::intrusive::tag<all_parked_tag>, auto_unlink>>,
     boost::intrusive::constant_time_size<false>>;
 
-/// Handlers that were taken out under the core's mutex and are resumed, or destroyed, after it is free again.
+/// Handlers that were taken out under the shard's mutex and are resumed, or destroyed, after it is free again.
 class wake_list
 {
 public:

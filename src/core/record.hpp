@@ -36,7 +36,7 @@ enum class phase : unsigned char
     ending_unwatched,
     /// To be given back: a release or abandon is due or under way. Nobody owns it.
     ending,
-    /// Holds nothing and never will.
+    /// Of no more concern here: proven to hold nothing, given up unproven, or the parent's after a fork.
     ended,
 };
 
@@ -56,7 +56,7 @@ enum class operation : unsigned char
 ///
 /// It stands in one list of the core at a time: its key's queue, the held, or the ending.
 ///
-/// Thread safety: all that has no other note is guarded by the core's mutex; the retry fields belong to the coroutine
+/// Thread safety: all that has no other note is guarded by the shard's mutex; the retry fields belong to the coroutine
 /// that acquires.
 class record final : public claim, public waitable, public boost::intrusive::list_base_hook<>
 {

@@ -47,7 +47,7 @@ public:
     [[nodiscard]] record::ptr leave_to_parent(work& todo);
 
     [[nodiscard]] bool empty() const noexcept { return ending_.empty(); }
-    /// Told when the last has ended.
+    /// Told when something has ended that a shutdown waits for, here or elsewhere.
     [[nodiscard]] notice& drained() noexcept { return drained_; }
 
 private:

@@ -14,7 +14,7 @@ namespace colock::detail {
 
 /// What is due when, and the one timer that tells the first of it.
 ///
-/// Thread safety: none; guarded by the core's mutex.
+/// Thread safety: none; guarded by the shard's mutex.
 class timer_heap
 {
 public:
