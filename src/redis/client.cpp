@@ -12,30 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The load travels in parts, so that the server works on some while we do on others. What waits in our queue was
-/// certainly not sent, so more parts than that would help nobody.
-constexpr std::size_t most_in_flight = 8;
-constexpr std::size_t largest_part = 128;
-
-/// How many of the operations under way travel together. Each part costs both sides a wake-up and some system calls,
-/// which shows in CPU time; too few parts leave both sides waiting for each other, which shows in the rate. Measured
-/// (docs/benchmarks.md): a small load goes fastest in many parts, and the larger it is, the less they gain.
-constexpr std::size_t part_of(std::size_t load)
-{
-    constexpr std::size_t worthwhile = 32;
-    const auto split = [load](std::size_t parts) { return (load + parts - 1) / parts; };
-    if (load < 6)
-        return 2;
-    if (load <= 24)
-        return split(8);
-    if (load <= 56)
-        return split(4);
-    return std::clamp(split(4), std::min(split(2), worthwhile), largest_part);
-}
-
 /// To tell so many takes about as long as a turn of the event loop.
 constexpr std::size_t worth_a_turn = 8;
-constexpr std::size_t most_spare = most_in_flight;
 constexpr lease_clock::duration anchor_interval = 1s;
 
 } // namespace
@@ -59,15 +37,6 @@ std::shared_ptr<client> client::make(
 
 // The queue.
 
-client::batch_ptr client::fresh_batch()
-{
-    if (spare_.empty())
-        return std::make_unique<batch>();
-    auto reused = std::move(spare_.back());
-    spare_.pop_back();
-    return reused;
-}
-
 void client::submit(operation_ptr added)
 {
     constexpr lease_clock::time_point unset{};
@@ -76,18 +45,7 @@ void client::submit(operation_ptr added)
     if (added->deadline == unset)
         added->deadline = config_.deadlines().of(added->asked_at);
     added->anchors = added->may_anchor() && anchor_due(added->asked_at);
-    bool first = false;
-    {
-        const std::lock_guard guard(mutex_);
-        if (!runtime_)
-            return;
-        first = queue_.empty();
-        // A burst is more than the load has been, and goes in parts that grow with it.
-        if (first || queue_.back()->size() >= std::clamp(queued_ / 2, part_of(load_), largest_part))
-            queue_.push_back(fresh_batch());
-        queue_.back()->add(std::move(added));
-        ++queued_;
-    }
+    const bool first = outbox_.add(std::move(added)) == outbox::added::first;
     // Whoever finds the queue filled has been preceded by one who has posted, or whose batch in flight will look again.
     if (!first || flush_due_.load(std::memory_order_relaxed))
         return;
@@ -96,32 +54,6 @@ void client::submit(operation_ptr added)
         on_strand(go_on, at_once_if_possible);
     else
         on_strand(go_on);
-}
-
-client::batch_ptr client::next_batch(std::size_t unqueued)
-{
-    const std::lock_guard guard(mutex_);
-    if (queue_.empty())
-        return nullptr;
-    auto next = std::move(queue_.front());
-    queue_.pop_front();
-    load_ = std::max(queued_ + unqueued, load_ - (load_ + 63) / 64);
-    queued_ -= next->size();
-    return next;
-}
-
-void client::recycle(batch_ptr used) noexcept
-{
-    used->clear();
-    const std::lock_guard guard(mutex_);
-    if (spare_.size() < most_spare)
-        spare_.push_back(std::move(used));
-}
-
-bool client::queue_empty() const noexcept
-{
-    const std::lock_guard guard(mutex_);
-    return queue_.empty();
 }
 
 bool client::anchor_due(lease_clock::time_point now) noexcept
@@ -148,19 +80,19 @@ void client::flush()
     auto& run = *runtime_;
     flush_due_.store(false, std::memory_order_relaxed);
     run.used_since_tick = true;
-    if ((run.life.idle() || run.life.closes()) && !queue_empty()) {
+    if ((run.life.idle() || run.life.closes()) && !outbox_.empty()) {
         run.life.reopen();
         carry_out(decide(remote::lifeline::event::wanted));
     }
-    while (run.life.takes_requests() && run.in_flight.size() < most_in_flight) {
+    while (run.life.takes_requests() && run.in_flight.size() < outbox::most_in_flight) {
         auto unqueued = run.operations_in_flight;
         for (const auto& each : run.answers)
             unqueued += each->size();
-        auto next = next_batch(unqueued);
+        auto next = outbox_.next(unqueued);
         if (!next)
             break;
         if (next->empty())
-            recycle(std::move(next));
+            outbox_.recycle(std::move(next));
         else
             send(std::move(next));
     }
@@ -196,7 +128,7 @@ void client::answered(batch_ptr sent, std::uint64_t number, const error_code& co
         // Before anyone is told: what is unanswered may arrive late until that connection is known to be dead.
         run.connections.lost(number, {run.client_id, run.run_id});
         sent->finish(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
-        recycle(std::move(sent));
+        outbox_.recycle(std::move(sent));
     } else {
         run.answers.push_back(std::move(sent));
     }
@@ -205,7 +137,7 @@ void client::answered(batch_ptr sent, std::uint64_t number, const error_code& co
         carry_out(decide(remote::lifeline::event::told));
     else if (run.in_flight.empty() && run.life.demoted())
         run.commands->close();
-    else if (!queue_empty())
+    else if (!outbox_.empty())
         flush();
     tell();
 }
@@ -217,10 +149,10 @@ void client::tell()
         auto told = std::move(run.answers.front());
         run.answers.pop_front();
         // A part that is smaller than the load would have it is told with the next one, so that they grow together.
-        const bool apart = told->size() >= part_of(load_) && (!run.answers.empty() || !run.in_flight.empty());
+        const bool apart = told->size() >= outbox_.part() && (!run.answers.empty() || !run.in_flight.empty());
         const bool takes_time = told->size() >= worth_a_turn;
         told->finish(nullptr);
-        recycle(std::move(told));
+        outbox_.recycle(std::move(told));
         if (!apart)
             continue;
         // Two parts may have been answered together. What follows the first is sent before the second is told, or
@@ -233,7 +165,7 @@ void client::tell()
         });
         flush_due_.store(true, std::memory_order_relaxed);
     }
-    if (!queue_empty())
+    if (!outbox_.empty())
         flush();
     else if (run.life.open() && run.in_flight.empty() && run.answers.empty() && !run.telling)
         one_at_a_time_.store(true, std::memory_order_relaxed);
@@ -255,7 +187,7 @@ void client::tell_after(unsigned turns)
 
 bool client::needed() const noexcept
 {
-    return !queue_empty() || !runtime_->in_flight.empty() || !runtime_->answers.empty() || watched();
+    return !outbox_.empty() || !runtime_->in_flight.empty() || !runtime_->answers.empty() || watched();
 }
 
 remote::lifeline::demand client::demand() const noexcept
@@ -377,12 +309,11 @@ void client::retire() noexcept
 void client::context_shutdown() noexcept
 {
     std::unique_ptr<runtime> dead;
-    std::deque<batch_ptr> queued;
     {
         const std::lock_guard guard(mutex_);
         dead = std::move(runtime_);
-        queued.swap(queue_);
     }
+    static_cast<void>(outbox_.close());
     static_cast<void>(sources_.drop_all());
 }
 

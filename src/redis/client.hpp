@@ -2,6 +2,7 @@
 #pragma once
 
 #include "redis/batch.hpp"
+#include "redis/outbox.hpp"
 #include "redis/scripts.hpp"
 #include "redis/settings.hpp"
 #include "redis/waiting_writers.hpp"
@@ -84,7 +85,6 @@ public:
 private:
     struct runtime;
     class exchange;
-    using batch_ptr = std::unique_ptr<batch>;
 
     static constexpr auto later = [](const auto& strand, auto handler) { asio::post(strand, std::move(handler)); };
     static constexpr auto at_once_if_possible = [](const auto& strand, auto handler) {
@@ -96,11 +96,6 @@ private:
     // The queue; from any thread.
     /// Whether the counter of fences is due to be lifted; says so once per interval.
     [[nodiscard]] bool anchor_due(lease_clock::time_point now) noexcept;
-    [[nodiscard]] batch_ptr fresh_batch();
-    /// `unqueued` operations are under way already.
-    [[nodiscard]] batch_ptr next_batch(std::size_t unqueued);
-    void recycle(batch_ptr used) noexcept;
-    [[nodiscard]] bool queue_empty() const noexcept;
 
     // All below: on the strand.
     void flush();
@@ -113,7 +108,6 @@ private:
     // turns to come, between which the event loop can do something else.
     void end_overdue();
     [[nodiscard]] std::vector<operation_ptr> take_unanswered(lease_clock::time_point now, std::size_t& room);
-    [[nodiscard]] std::vector<operation_ptr> take_unsent(lease_clock::time_point now, std::size_t& room);
     void end_unsent(std::vector<operation_ptr> overdue);
     void postpone_all(lease_clock::duration by);
     void fail_queue(const failure_ptr& why);
@@ -186,13 +180,9 @@ private:
     const detail::settings config_;
     const std::weak_ptr<client_events> events_;
 
-    /// Guards the queue, the pool, and whether there is a runtime.
+    outbox outbox_;
+    /// Guards whether there is a runtime.
     mutable colock::detail::light_mutex mutex_;
-    std::deque<batch_ptr> queue_;
-    std::size_t queued_ = 0;
-    /// How many operations were under way at a time of late. Written on the strand only.
-    std::size_t load_ = 0;
-    std::vector<batch_ptr> spare_;
     /// What belongs to the strand, the strand included. Null once the context has shut down.
     std::unique_ptr<runtime> runtime_;
     /// The last answer found nothing else to do: the next operation need not wait for others to travel with.

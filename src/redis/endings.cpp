@@ -20,9 +20,7 @@ void client::postpone_all(lease_clock::duration by)
 {
     for (auto* each : runtime_->in_flight)
         each->postpone(by);
-    const std::lock_guard guard(mutex_);
-    for (auto& each : queue_)
-        each->postpone(by);
+    outbox_.postpone(by);
 }
 
 void client::end_overdue()
@@ -33,7 +31,9 @@ void client::end_overdue()
     const auto now = lease_clock::now();
     std::size_t room = most_per_turn;
     auto unanswered = take_unanswered(now, room);
-    auto unsent = take_unsent(now, room);
+    // Once a connection stands, what is queued does not stay so for long.
+    const auto others = run.life.open() ? outbox::unwanted::stay : outbox::unwanted::go;
+    auto unsent = outbox_.take_overdue(now, others, room);
     if (room == 0) {
         run.looking = true;
         asio::post(run.strand, [self = shared_from_this()] {
@@ -42,7 +42,7 @@ void client::end_overdue()
             self->arm_tick();
         });
     } else {
-        run.looked_at = 0;
+        outbox_.look_anew();
     }
     end_unsent(std::move(unsent));
     if (unanswered.empty())
@@ -68,33 +68,6 @@ std::vector<operation_ptr> client::take_unanswered(lease_clock::time_point now, 
     return taken;
 }
 
-std::vector<operation_ptr> client::take_unsent(lease_clock::time_point now, std::size_t& room)
-{
-    auto& run = *runtime_;
-    // Once a connection stands, what is queued does not stay so for long.
-    const bool by_wish = !run.life.open();
-    std::vector<operation_ptr> taken;
-    const std::lock_guard guard(mutex_);
-    while (room > 0 && run.looked_at < queue_.size()) {
-        const auto place = queue_.begin() + static_cast<std::ptrdiff_t>(run.looked_at);
-        batch& each = **place;
-        const bool passed_over = each.is_in_time(now) && !by_wish;
-        room -= std::min(room, passed_over ? 1 : each.size());
-        auto given_up = each.take_overdue(now);
-        if (by_wish)
-            std::ranges::move(each.take_unwanted(), std::back_inserter(given_up));
-        if (!given_up.empty())
-            each.close_gaps();
-        std::ranges::move(given_up, std::back_inserter(taken));
-        if (each.empty())
-            queue_.erase(place);
-        else
-            ++run.looked_at;
-    }
-    queued_ -= taken.size();
-    return taken;
-}
-
 void client::end_unsent(std::vector<operation_ptr> overdue)
 {
     if (overdue.empty())
@@ -116,10 +89,8 @@ void client::fail_queue(const failure_ptr& why)
 void client::give_up_queue(const failure_ptr& why)
 {
     auto& run = *runtime_;
-    const std::lock_guard guard(mutex_);
-    for (auto& each : std::exchange(queue_, {}))
+    for (auto& each : outbox_.take_all())
         run.failed.push_back({std::move(each), why});
-    queued_ = 0;
 }
 
 void client::end_given_up()
@@ -153,7 +124,7 @@ void client::fail(batch_ptr failed, const failure_ptr& why)
         auto& ended = *owner;
         ended.end(std::move(owner), delivery::unsent, why);
     }
-    recycle(std::move(failed));
+    outbox_.recycle(std::move(failed));
 }
 
 } // namespace colock::redis::detail

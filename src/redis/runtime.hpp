@@ -107,8 +107,7 @@ struct client::runtime
     std::deque<completion<woken>> wakes;
     /// The next part of both is told by a handler that is posted already.
     bool giving_up = false;
-    /// Where in the queue the look at what is overdue goes on, and whether a handler is posted that does so.
-    std::size_t looked_at = 0;
+    /// The look at what is overdue goes on in a handler that is posted already.
     bool looking = false;
     /// Why there is no connection.
     failure_ptr problem;
