@@ -80,7 +80,13 @@ public:
         return generation_ != detail::generation.load(std::memory_order_relaxed);
     }
 
-    /// The acquire was given up: a create that was not sent yet need not be.
+    /// The acquire was given up: nobody waits for its create any more. It never becomes false again.
+    ///
+    /// An adapter may do without it. One whose requests wait for a connection looks at it while they do: a create of
+    /// such a claim that was certainly not sent ends as `unavailable`, there and then, so that nothing is connected for
+    /// it and an `io_context` runs out of work. It changes nothing for what was sent, and never keeps back a request
+    /// that gives back, or completes, what a create of this claim was granted before; what is granted nevertheless is
+    /// given back by the core.
     [[nodiscard]] bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
 
     /// When the core started the operation that is under way; an expiry that an adapter counts from here can only be
