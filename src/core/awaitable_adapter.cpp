@@ -227,7 +227,11 @@ asio::awaitable<hand_over_outcome> awaitable_adapter::do_hand_over(claim_ptr hel
 {
     hand_over_outcome outcome;
     try {
-        outcome.released = held->tainted() ? co_await do_abandon(held) : co_await do_release(held);
+        // Not as one conditional expression: GCC 14 then does both.
+        if (held->tainted())
+            outcome.released = co_await do_abandon(held);
+        else
+            outcome.released = co_await do_release(held);
     } catch (...) {
         outcome.released = release_failed(describe(std::current_exception()));
     }
