@@ -88,8 +88,12 @@ public:
     /// has come, it is for the group to say when it may be sent; none is handed to it.
     void asks_leave(bool asks) noexcept { asks_leave_ = asks; }
     [[nodiscard]] bool asks_leave() const noexcept { return asks_leave_; }
-    /// For one attempt.
-    void has_leave(bool has) noexcept { has_leave_ = has; }
+    /// For one attempt. Who asks for none may be sent by another thread at any time, and is left alone.
+    void has_leave(bool has) noexcept
+    {
+        if (asks_leave_)
+            has_leave_ = has;
+    }
 
     /// It was sent at least once.
     [[nodiscard]] bool was_sent() const noexcept { return was_sent_; }

@@ -167,6 +167,20 @@ asio::awaitable<void> group_and_count(locker by, counters& guarded)
     }
 }
 
+asio::awaitable<void> lock_again_and_again(locker by, std::vector<std::string> keys)
+{
+    for (std::size_t n = 0; n < rounds; ++n) {
+        if (keys.size() == 1) {
+            auto held = co_await by.acquire(keys.front());
+            co_await asio::post(asio::deferred);
+            co_await held.release();
+        } else {
+            auto held = co_await by.acquire_all(keys);
+            static_cast<void>(co_await held.release());
+        }
+    }
+}
+
 asio::awaitable<void> watch(locker by)
 {
     for (int n = 0; n < rounds; ++n) {
@@ -291,6 +305,31 @@ BOOST_AUTO_TEST_CASE(a_coroutine_of_another_context_may_wait)
     BOOST_TEST(outcome.failed == 0);
     guarded.check();
     check_idle(by);
+}
+
+/// A release on another thread may hand over to a group that has just found its first key held, or fail to.
+BOOST_AUTO_TEST_CASE(a_group_waits_while_its_first_key_is_handed_over)
+{
+    for (const bool fails : {false, true}) {
+        asio::io_context io(static_cast<int>(pool_size));
+        const auto backend = std::make_shared<scripted_adapter>(memory::make_adapter(io.get_executor()));
+        for (int n = 0; fails && n < rounds; ++n) {
+            backend->next(operation::hand_over, step::lose_request());
+            backend->next(operation::hand_over, step::busy());
+        }
+        const locker by(backend, {.retry = retry_policy::fixed(1ms)});
+        results outcome;
+        // Two for each key, or those in the line behind the holder would keep the group from its head.
+        for (std::size_t n = 0; n < workers; ++n) {
+            const auto name = std::to_string(n);
+            asio::co_spawn(io, lock_again_and_again(by, {"a" + name}), outcome.handler());
+            asio::co_spawn(io, lock_again_and_again(by, {"a" + name, "b" + name}), outcome.handler());
+        }
+        BOOST_TEST(run_pool(io));
+        BOOST_TEST(outcome.ended == 2 * workers);
+        BOOST_TEST(outcome.failed == 0);
+        check_idle(by);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(shutdown_with_everything_in_flight)

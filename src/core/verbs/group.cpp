@@ -203,7 +203,11 @@ void core::gathering::note_failure(const candidate& busy)
 {
     ++rounds_;
     answer_took_ = busy.wanted->attempting.answer_took();
-    last_error_ = busy.wanted->outcome.error;
+    {
+        // Another thread's release may be handing over to it, and be told that this has failed.
+        const std::lock_guard guard(core_->mutex_);
+        last_error_ = busy.wanted->outcome.error;
+    }
     // What is waited for at the first key, nothing was held for.
     if (!last_error_ && !group_.locks_.empty())
         collisions_.lost(round_began_, lease_clock::now(), group_.locks_.size() + 1, schedule_.delay());
