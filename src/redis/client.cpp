@@ -68,7 +68,7 @@ void client::push_anchor(boost::redis::request& request, script::form sent) cons
     scripts::get().anchor.push(request, sent, 1, config_.fence_key, highest_fence_);
 }
 
-const remote::epochs& client::connections() const noexcept
+const remote::lost_requests& client::connections() const noexcept
 {
     return runtime_->connections;
 }
@@ -82,7 +82,7 @@ void client::flush()
     run.used_since_tick = true;
     if ((run.life.idle() || run.life.closes()) && !outbox_.empty()) {
         run.life.reopen();
-        carry_out(decide(remote::lifeline::event::wanted));
+        carry_out(decide(remote::connection_plan::event::wanted));
     }
     while (run.life.takes_requests() && run.in_flight.size() < outbox::most_in_flight) {
         auto unqueued = run.operations_in_flight;
@@ -126,7 +126,7 @@ void client::answered(batch_ptr sent, std::uint64_t number, const error_code& co
         run.life.demote();
     if (code) {
         // Before anyone is told: what is unanswered may arrive late until that connection is known to be dead.
-        run.connections.lost(number, {run.client_id, run.run_id});
+        run.connections.add(number, {run.client_id, run.run_id});
         sent->finish(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
         outbox_.recycle(std::move(sent));
     } else {
@@ -134,7 +134,7 @@ void client::answered(batch_ptr sent, std::uint64_t number, const error_code& co
     }
 
     if (run.in_flight.empty() && run.life.ending())
-        carry_out(decide(remote::lifeline::event::told));
+        carry_out(decide(remote::connection_plan::event::told));
     else if (run.in_flight.empty() && run.life.demoted())
         run.commands->close();
     else if (!outbox_.empty())
@@ -190,12 +190,12 @@ bool client::needed() const noexcept
     return !outbox_.empty() || !runtime_->in_flight.empty() || !runtime_->answers.empty() || watched();
 }
 
-remote::lifeline::demand client::demand() const noexcept
+remote::connection_plan::demand client::demand() const noexcept
 {
     return {.needed = needed(), .under_way = !runtime_->in_flight.empty()};
 }
 
-remote::lifeline::surroundings client::surroundings() const noexcept
+remote::connection_plan::surroundings client::surroundings() const noexcept
 {
     const auto& run = *runtime_;
     return {.others_open = run.messages != nullptr,
@@ -246,13 +246,13 @@ void client::tick(lease_clock::time_point due)
 void client::close_if_idle()
 {
     auto& run = *runtime_;
-    carry_out(decide(remote::event_line::event::turn));
+    carry_out(decide(remote::listening_plan::event::turn));
     const auto now = lease_clock::now();
     if (run.life.out_of_time(now))
         give_up_all();
     auto by = demand();
     by.used = std::exchange(run.used_since_tick, false);
-    carry_out(run.life.next(now, remote::lifeline::event::turn, by));
+    carry_out(run.life.next(now, remote::connection_plan::event::turn, by));
     finish_close();
 }
 
@@ -264,7 +264,7 @@ void client::give_up_all()
         run.problem ? run.problem->cause : error_code()));
     if (!run.life.open() || run.in_flight.empty())
         return;
-    carry_out(decide(remote::lifeline::event::given_up));
+    carry_out(decide(remote::connection_plan::event::given_up));
     run.commands->close();
 }
 
@@ -272,7 +272,7 @@ void client::finish_close() noexcept
 {
     auto& run = *runtime_;
     // Whoever hears of the close hears nothing more.
-    if (run.closing.empty() || !run.failed.empty() || !run.life.closed(lease_clock::now(), surroundings()))
+    if (run.closing.empty() || !run.failed.empty() || !run.life.finish_close(lease_clock::now(), surroundings()))
         return;
     auto told = std::exchange(run.closing, {});
     // The turns that it took are taken no more.
@@ -331,8 +331,8 @@ void client::context_forked() noexcept
         (*each)->disown();
         asio::post(run.strand, [old = std::exchange(*each, nullptr)] {});
     }
-    carry_out(decide(remote::lifeline::event::forked));
-    carry_out(decide(remote::event_line::event::forked));
+    carry_out(decide(remote::connection_plan::event::forked));
+    carry_out(decide(remote::listening_plan::event::forked));
     run.in_flight.clear();
     run.operations_in_flight = 0;
 

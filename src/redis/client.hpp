@@ -6,9 +6,9 @@
 #include "redis/scripts.hpp"
 #include "redis/settings.hpp"
 #include "redis/waiting_writers.hpp"
-#include "remote/epochs.hpp"
-#include "remote/event_line.hpp"
-#include "remote/lifeline.hpp"
+#include "remote/connection_plan.hpp"
+#include "remote/listening_plan.hpp"
+#include "remote/lost_requests.hpp"
 #include "remote/wait_sources.hpp"
 
 #include <colock/adapter.hpp>
@@ -63,7 +63,7 @@ public:
     /// Sends an operation as soon as may be. Its end comes from the strand; dropped if the context is gone.
     void submit(operation_ptr added);
     /// On the strand: of which connections requests may still arrive.
-    [[nodiscard]] const remote::epochs& connections() const noexcept;
+    [[nodiscard]] const remote::lost_requests& connections() const noexcept;
     /// On the strand, as the next: lifts the counter of fences to the server's clock.
     void push_anchor(boost::redis::request& request, script::form sent) const;
     void saw_fence(std::int64_t given) noexcept { highest_fence_ = std::max(highest_fence_, given); }
@@ -124,7 +124,7 @@ private:
     void greet();
     void greeted(const reply_list& replies, std::size_t info_at);
     void settle_previous();
-    void settled_previous(const reply_list& replies, const std::vector<remote::epochs::suspect>& killed);
+    void settled_previous(const reply_list& replies, const std::vector<remote::lost_requests::suspect>& killed);
     void opened();
     void command_link_ended(const error_code& code);
     void refuse(const failure_ptr& why);
@@ -133,10 +133,10 @@ private:
     /// Could not connect.
     void fail_to_connect(failure_ptr why);
     [[nodiscard]] std::string address() const;
-    [[nodiscard]] remote::lifeline::action decide(remote::lifeline::event what);
+    [[nodiscard]] remote::connection_plan::action decide(remote::connection_plan::event what);
     /// \param loss why the connection has ended
-    void carry_out(const remote::lifeline::action& decided, const error_code& loss = {});
-    void announce(remote::standing::news what, const error_code& loss) const;
+    void carry_out(const remote::connection_plan::action& decided, const error_code& loss = {});
+    void announce(remote::connection_news::item what, const error_code& loss) const;
     /// Of the connection for commands.
     void let_go();
     void retry_in(lease_clock::duration delay);
@@ -148,8 +148,8 @@ private:
     /// They would come from another server than the one that commands go to.
     [[nodiscard]] bool messages_are_elsewhere() const;
     void ensure_messages();
-    [[nodiscard]] remote::event_line::action decide(remote::event_line::event what);
-    void carry_out(const remote::event_line::action& decided);
+    [[nodiscard]] remote::listening_plan::action decide(remote::listening_plan::event what);
+    void carry_out(const remote::listening_plan::action& decided);
     void connect_messages_in(lease_clock::duration delay);
     void connect_messages();
     void messages_greeted(const reply_list& replies);
@@ -169,8 +169,8 @@ private:
     void close_if_idle();
     void give_up_all();
     void finish_close() noexcept;
-    [[nodiscard]] remote::lifeline::demand demand() const noexcept;
-    [[nodiscard]] remote::lifeline::surroundings surroundings() const noexcept;
+    [[nodiscard]] remote::connection_plan::demand demand() const noexcept;
+    [[nodiscard]] remote::connection_plan::surroundings surroundings() const noexcept;
     [[nodiscard]] bool needed() const noexcept;
     [[nodiscard]] bool watched() const noexcept { return !sources_.empty(); }
 

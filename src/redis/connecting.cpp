@@ -122,7 +122,8 @@ void client::ask_sentinel(std::size_t which)
         });
     sentinel->run([self = shared_from_this(), sentinel, found, which](const error_code& code) {
         sentinel->close();
-        if (self->runtime_->life.now() != remote::lifeline::phase::connecting || self->runtime_->commands != sentinel)
+        if (self->runtime_->life.current() != remote::connection_plan::phase::connecting ||
+            self->runtime_->commands != sentinel)
             return;
         asio::post(self->runtime_->strand, [old = sentinel] {});
         // Once it has answered, its connection is closed by us.
@@ -232,8 +233,8 @@ void client::inspect_server(const reply& info)
 void client::settle_previous()
 {
     auto& run = *runtime_;
-    // Client ids start anew with the server's process: to kill one of another process would hit a stranger.
-    const auto suspects = run.connections.to_close(run.run_id);
+    run.connections.connected_to(run.run_id);
+    const auto suspects = run.connections.to_close();
     if (suspects.empty() && config_.plain()) {
         opened();
         return;
@@ -252,12 +253,12 @@ void client::settle_previous()
         });
 }
 
-void client::settled_previous(const reply_list& replies, const std::vector<remote::epochs::suspect>& killed)
+void client::settled_previous(const reply_list& replies, const std::vector<remote::lost_requests::suspect>& killed)
 {
     auto& run = *runtime_;
     for (std::size_t i = 0; i < killed.size(); ++i) {
         if (replies[i].is(reply::kind::number)) {
-            run.connections.closed(killed[i].number);
+            run.connections.closed_by_server(killed[i].number);
             continue;
         }
         if (auto why = refusal(replies[i]); why->code == errc::unavailable) {
@@ -265,7 +266,7 @@ void client::settled_previous(const reply_list& replies, const std::vector<remot
             fail_to_connect(std::move(why));
             return;
         }
-        run.connections.refused(killed[i].number);
+        run.connections.not_to_be_closed(killed[i].number);
         warn_once("CLIENT KILL is not allowed, so an interrupted acquire can only be settled by waiting for its ttl");
     }
     if (!config_.plain() && !replies.back().is(reply::kind::number)) {
@@ -279,7 +280,7 @@ void client::settled_previous(const reply_list& replies, const std::vector<remot
 void client::opened()
 {
     runtime_->problem = nullptr;
-    carry_out(decide(remote::lifeline::event::opened));
+    carry_out(decide(remote::connection_plan::event::opened));
     check_messages();
     flush();
     ensure_messages();
@@ -287,7 +288,7 @@ void client::opened()
 
 void client::command_link_ended(const error_code& code)
 {
-    using event = remote::lifeline::event;
+    using event = remote::connection_plan::event;
     auto& run = *runtime_;
     if (!run.life.open() && code.category() == asio::error::get_ssl_category()) {
         refuse(make_failure(
@@ -310,7 +311,7 @@ void client::refused_at_first(const failure_ptr& why)
 void client::fail_to_connect(failure_ptr why)
 {
     runtime_->problem = std::move(why);
-    carry_out(decide(remote::lifeline::event::failed));
+    carry_out(decide(remote::connection_plan::event::failed));
 }
 
 void client::refuse(const failure_ptr& why)
@@ -318,7 +319,7 @@ void client::refuse(const failure_ptr& why)
     auto& run = *runtime_;
     run.problem = why;
     give_up_queue(why);
-    carry_out(decide(remote::lifeline::event::refused));
+    carry_out(decide(remote::connection_plan::event::refused));
     if (!run.giving_up)
         end_given_up();
     arm_tick();
@@ -339,14 +340,14 @@ std::string client::address() const
 
 // What was decided about the connection.
 
-remote::lifeline::action client::decide(remote::lifeline::event what)
+remote::connection_plan::action client::decide(remote::connection_plan::event what)
 {
     return runtime_->life.next(lease_clock::now(), what, demand());
 }
 
-void client::carry_out(const remote::lifeline::action& decided, const error_code& loss)
+void client::carry_out(const remote::connection_plan::action& decided, const error_code& loss)
 {
-    using kind = remote::lifeline::action::kind;
+    using kind = remote::connection_plan::action::kind;
     announce(decided.say, loss);
     switch (decided.what) {
     case kind::none:
@@ -368,9 +369,9 @@ void client::carry_out(const remote::lifeline::action& decided, const error_code
     }
 }
 
-void client::announce(remote::standing::news what, const error_code& loss) const
+void client::announce(remote::connection_news::item what, const error_code& loss) const
 {
-    using news = remote::standing::news;
+    using news = remote::connection_news::item;
     const auto events = events_.lock();
     if (!events)
         return;
@@ -408,7 +409,7 @@ void client::retry_in(lease_clock::duration delay)
     run.retry.expires_after(delay);
     run.retry.async_wait([self = shared_from_this()](const error_code& code) {
         if (!code)
-            self->carry_out(self->decide(remote::lifeline::event::due));
+            self->carry_out(self->decide(remote::connection_plan::event::due));
     });
 }
 

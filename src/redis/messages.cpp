@@ -96,7 +96,7 @@ bool client::poll_some()
 
 void client::check_messages()
 {
-    using event = remote::event_line::event;
+    using event = remote::listening_plan::event;
     const bool elsewhere = runtime_->listening.ready() && messages_are_elsewhere();
     carry_out(decide(elsewhere ? event::requests_elsewhere : event::requests_here));
 }
@@ -111,17 +111,17 @@ bool client::messages_are_elsewhere() const
 
 void client::ensure_messages()
 {
-    carry_out(decide(remote::event_line::event::wanted));
+    carry_out(decide(remote::listening_plan::event::wanted));
 }
 
-remote::event_line::action client::decide(remote::event_line::event what)
+remote::listening_plan::action client::decide(remote::listening_plan::event what)
 {
-    return runtime_->listening.next(what, {.wanted = watched(), .requests = runtime_->life.now()});
+    return runtime_->listening.next(what, {.wanted = watched(), .requests = runtime_->life.current()});
 }
 
-void client::carry_out(const remote::event_line::action& decided)
+void client::carry_out(const remote::listening_plan::action& decided)
 {
-    using kind = remote::event_line::action::kind;
+    using kind = remote::listening_plan::action::kind;
     switch (decided.what) {
     case kind::none:
         return;
@@ -129,7 +129,7 @@ void client::carry_out(const remote::event_line::action& decided)
         connect_messages();
         return;
     case kind::connect_requests:
-        carry_out(decide(remote::lifeline::event::wanted));
+        carry_out(decide(remote::connection_plan::event::wanted));
         return;
     case kind::listen_elsewhere:
         warn_once("messages of releases come from another server than the one that keeps the locks, so waiters may "
@@ -149,7 +149,7 @@ void client::carry_out(const remote::event_line::action& decided)
         if (runtime_->messages)
             runtime_->messages->close();
         else
-            carry_out(decide(remote::event_line::event::ended));
+            carry_out(decide(remote::listening_plan::event::ended));
         return;
     case kind::ask_anew:
         sources_.poll(config_.plain());
@@ -170,7 +170,7 @@ void client::connect_messages_in(lease_clock::duration delay)
     run.message_retry.expires_after(delay);
     run.message_retry.async_wait([self = shared_from_this()](const error_code& code) {
         if (!code)
-            self->carry_out(self->decide(remote::event_line::event::due));
+            self->carry_out(self->decide(remote::listening_plan::event::due));
     });
 }
 
@@ -201,7 +201,7 @@ void client::connect_messages()
 
 void client::messages_greeted(const reply_list& replies)
 {
-    using event = remote::event_line::event;
+    using event = remote::listening_plan::event;
     auto& run = *runtime_;
     if (replies[0].is_error()) {
         // What passes is not worth a word. Commands may go on for long on a connection that was made before.
@@ -250,7 +250,7 @@ void client::subscribed(const std::vector<remote::wait_sources::source_ptr>& ask
     --run.subscriptions_in_flight;
     if (!run.listening.ready())
         return;
-    using event = remote::event_line::event;
+    using event = remote::listening_plan::event;
     if (!answer.is_error()) {
         wake_all(sources_.arm(asked));
         carry_out(decide(event::confirmed));
@@ -296,7 +296,7 @@ void client::message_link_ended()
     auto& run = *runtime_;
     asio::post(run.strand, [old = std::exchange(run.messages, nullptr)] {});
     sources_.begin_round();
-    carry_out(decide(remote::event_line::event::ended));
+    carry_out(decide(remote::listening_plan::event::ended));
     arm_tick();
     finish_close();
 }

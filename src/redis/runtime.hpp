@@ -5,8 +5,8 @@
 #include "redis/client.hpp"
 #include "redis/failures.hpp"
 #include "redis/link.hpp"
-#include "remote/event_line.hpp"
-#include "remote/lifeline.hpp"
+#include "remote/connection_plan.hpp"
+#include "remote/listening_plan.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -83,16 +83,16 @@ struct client::runtime
     lease_clock::duration tick_delay{};
     bool used_since_tick = false;
 
-    remote::standing told;
+    remote::connection_news told;
     /// Decides about the connection for commands.
-    remote::lifeline life;
+    remote::connection_plan life;
     /// Decides about the one for messages.
-    remote::event_line listening;
+    remote::listening_plan listening;
     remote::tls_files tls;
     endpoint server;
     std::shared_ptr<link> commands;
     /// Of the last connection that was made.
-    remote::epoch numbers = 0;
+    remote::connection_number numbers = 0;
     std::int64_t client_id = 0;
     std::string run_id;
     std::vector<batch*> in_flight;
@@ -113,7 +113,7 @@ struct client::runtime
     failure_ptr problem;
     /// What was wrong with the first Sentinel that did not name the master.
     failure_ptr sentinel_problem;
-    remote::epochs connections;
+    remote::lost_requests connections;
     std::set<std::string> warned;
 
     std::shared_ptr<link> messages;

@@ -17,13 +17,13 @@ claim_state& state_of(claim& of)
     return *find_state(of);
 }
 
-void note_answer(const client& owner, claim& of, remote::epoch link)
+void note_answer(const client& owner, claim& of, remote::connection_number link)
 {
     auto* const state = find_state(of);
     if (!state || (state->creates.empty() && state->extends.empty()))
         return;
-    static_cast<void>(state->extends.disproved_by(link, owner.connections()));
-    if (state->creates.disproved_by(link, owner.connections()))
+    static_cast<void>(state->extends.dispel(link, owner.connections()));
+    if (state->creates.dispel(link, owner.connections()))
         of.clear_taint();
     if (state->creates.empty() && state->extends.empty())
         of.clear_late();

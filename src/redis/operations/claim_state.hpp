@@ -2,7 +2,7 @@
 #pragma once
 
 #include "redis/client.hpp"
-#include "remote/epochs.hpp"
+#include "remote/lost_requests.hpp"
 #include "remote/stored_owner.hpp"
 #include "remote/wait_sources.hpp"
 
@@ -35,6 +35,6 @@ struct claim_state
 
 /// An answer came on `link`: lets go of every doubt that it has disproved. Requests of one connection are carried out
 /// in order; what another has left is told by the client.
-void note_answer(const client& owner, claim& of, remote::epoch link);
+void note_answer(const client& owner, claim& of, remote::connection_number link);
 
 } // namespace colock::redis::detail

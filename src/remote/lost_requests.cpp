@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/epochs.hpp"
+#include "remote/lost_requests.hpp"
 
 #include <utility>
 
@@ -12,26 +12,30 @@ constexpr std::size_t most_unproven = 1024;
 
 } // namespace
 
-void epochs::lost(epoch number, identity known)
+void lost_requests::add(connection_number ended, identity known)
 {
-    unproven_.try_emplace(number, unproven{std::move(known)});
+    unproven_.try_emplace(ended, unproven{std::move(known)});
     if (unproven_.size() <= most_unproven)
         return;
     forgotten_ = unproven_.begin()->first;
     unproven_.erase(unproven_.begin());
 }
 
-bool epochs::settled(epoch number) const noexcept
+bool lost_requests::may_arrive(connection_number sent_on) const noexcept
 {
-    return number > forgotten_ && !unproven_.contains(number);
+    return sent_on <= forgotten_ || unproven_.contains(sent_on);
 }
 
-std::vector<epochs::suspect> epochs::to_close(std::string_view process)
+void lost_requests::connected_to(std::string_view process)
 {
     std::erase_if(unproven_, [process](const auto& each) {
         const auto& other = each.second.known.process;
         return !process.empty() && !other.empty() && other != process;
     });
+}
+
+std::vector<lost_requests::suspect> lost_requests::to_close() const
+{
     std::vector<suspect> found;
     for (const auto& [number, each] : unproven_) {
         if (!each.refused)
@@ -40,21 +44,22 @@ std::vector<epochs::suspect> epochs::to_close(std::string_view process)
     return found;
 }
 
-void epochs::refused(epoch number)
+void lost_requests::not_to_be_closed(connection_number refused)
 {
-    if (const auto found = unproven_.find(number); found != unproven_.end())
+    if (const auto found = unproven_.find(refused); found != unproven_.end())
         found->second.refused = true;
 }
 
-void epochs::inherit(epoch last) noexcept
+void lost_requests::inherit(connection_number last) noexcept
 {
     unproven_.clear();
     inherited_ = last;
 }
 
-bool doubts::disproved_by(epoch answered, const epochs& known)
+bool doubts::dispel(connection_number answered, const lost_requests& known)
 {
-    return std::erase_if(unanswered_, [&](epoch each) { return each == answered || known.settled(each); }) > 0 &&
+    return std::erase_if(
+               unanswered_, [&](connection_number each) { return each == answered || !known.may_arrive(each); }) > 0 &&
            unanswered_.empty();
 }
 

@@ -1,14 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/event_line.hpp"
+#include "remote/listening_plan.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 using namespace colock;
 using namespace std::chrono_literals;
-using remote::event_line;
-using event = event_line::event;
-using kind = event_line::action::kind;
-using phase = remote::lifeline::phase;
+using remote::listening_plan;
+using event = listening_plan::event;
+using kind = listening_plan::action::kind;
+using phase = remote::connection_plan::phase;
 
 namespace {
 
@@ -16,7 +16,7 @@ struct steps
 {
     kind operator()(event what)
     {
-        const auto next = line.next(what, seen);
+        const auto next = plan.next(what, seen);
         delay = next.delay;
         return next.what;
     }
@@ -26,14 +26,14 @@ struct steps
         static_cast<void>((*this)(event::greeted_here));
     }
 
-    event_line line;
-    event_line::view seen{.wanted = true, .requests = phase::open};
+    listening_plan plan;
+    listening_plan::view seen{.wanted = true, .requests = phase::open};
     lease_clock::duration delay{};
 };
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(remote_event_line)
+BOOST_AUTO_TEST_SUITE(remote_listening_plan)
 
 BOOST_AUTO_TEST_CASE(it_is_made_once_somebody_waits_and_requests_can_be_sent)
 {
@@ -49,9 +49,9 @@ BOOST_AUTO_TEST_CASE(it_is_made_once_somebody_waits_and_requests_can_be_sent)
     step.seen.requests = phase::open;
     BOOST_TEST((step(event::wanted) == kind::connect));
     BOOST_TEST((step(event::wanted) == kind::none));
-    BOOST_TEST(!step.line.ready());
+    BOOST_TEST(!step.plan.ready());
     BOOST_TEST((step(event::greeted_here) == kind::listen));
-    BOOST_TEST(step.line.ready());
+    BOOST_TEST(step.plan.ready());
     // Each who begins to wait is asked for.
     BOOST_TEST((step(event::wanted) == kind::listen));
 }
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(only_a_missing_right_makes_waiters_poll)
     steps step;
     step.listen();
     BOOST_TEST((step(event::refused) == kind::close));
-    BOOST_TEST(!step.line.polls());
+    BOOST_TEST(!step.plan.polls());
     // No answer to what was asked before counts, and nothing more is asked for.
     BOOST_TEST((step(event::confirmed) == kind::none));
     BOOST_TEST((step(event::denied) == kind::none));
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(only_a_missing_right_makes_waiters_poll)
     BOOST_TEST((step(event::due) == kind::connect));
     BOOST_TEST((step(event::greeted_here) == kind::listen));
     BOOST_TEST((step(event::denied) == kind::poll));
-    BOOST_TEST(step.line.polls());
+    BOOST_TEST(step.plan.polls());
     BOOST_TEST((step(event::ended) == kind::none));
     BOOST_TEST((step(event::wanted) == kind::none));
     BOOST_TEST((step(event::due) == kind::none));
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_right_that_was_missing_is_asked_for_again_at_each_reconne
         static_cast<void>(step(event::denied));
         static_cast<void>(step(event::ended));
         BOOST_TEST((step(where) == kind::ask_anew));
-        BOOST_TEST(!step.line.polls());
+        BOOST_TEST(!step.plan.polls());
         BOOST_TEST((step(event::wanted) == kind::connect));
     }
 }
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(servers_that_answer_by_turns_do_not_keep_it_connecting)
     for (int attempt = 0; attempt < 4; ++attempt)
         BOOST_TEST((connect() == kind::close));
     BOOST_TEST((connect() == kind::listen_elsewhere));
-    BOOST_TEST(step.line.ready());
+    BOOST_TEST(step.plan.ready());
     // A new connection for requests may have moved to where they come from.
     BOOST_TEST((step(event::requests_elsewhere) == kind::close));
     static_cast<void>(step(event::ended));

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/event_line.hpp"
+#include "remote/listening_plan.hpp"
 
 #include <utility>
 
@@ -12,7 +12,7 @@ constexpr unsigned most_detours = 4;
 
 } // namespace
 
-event_line::action event_line::next(event what, view seen)
+listening_plan::action listening_plan::next(event what, view seen)
 {
     using kind = action::kind;
     switch (what) {
@@ -53,28 +53,28 @@ event_line::action event_line::next(event what, view seen)
     return {};
 }
 
-event_line::action event_line::wanted(view seen)
+listening_plan::action listening_plan::wanted(view seen)
 {
     using kind = action::kind;
     if (polls_ || !seen.wanted || phase_ == phase::waiting)
         return {};
     if (phase_ != phase::closed)
         return ready() ? action{kind::listen} : action{};
-    if (seen.requests == lifeline::phase::idle)
+    if (seen.requests == connection_plan::phase::idle)
         return {kind::connect_requests};
-    if (seen.requests != lifeline::phase::open)
+    if (seen.requests != connection_plan::phase::open)
         return {};
     phase_ = phase::opening;
     return {kind::connect};
 }
 
-event_line::action event_line::greeted(action::kind listens) noexcept
+listening_plan::action listening_plan::greeted(action::kind listens) noexcept
 {
     phase_ = phase::ready;
     return {listens};
 }
 
-event_line::action event_line::ended(view seen)
+listening_plan::action listening_plan::ended(view seen)
 {
     phase_ = phase::closed;
     if (polls_ || !seen.wanted)
@@ -83,7 +83,7 @@ event_line::action event_line::ended(view seen)
     return {action::kind::wait, delays_.next()};
 }
 
-event_line::action event_line::turn(view seen) noexcept
+listening_plan::action listening_plan::turn(view seen) noexcept
 {
     if (seen.wanted || phase_ == phase::closed)
         return {};
@@ -93,7 +93,7 @@ event_line::action event_line::turn(view seen) noexcept
     return {action::kind::stop_waiting};
 }
 
-event_line::action event_line::requests_moved(event where) noexcept
+listening_plan::action listening_plan::requests_moved(event where) noexcept
 {
     detours_ = 0;
     if (std::exchange(polls_, false))

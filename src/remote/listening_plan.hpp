@@ -2,7 +2,7 @@
 #pragma once
 
 #include "remote/backoff.hpp"
-#include "remote/lifeline.hpp"
+#include "remote/connection_plan.hpp"
 
 #include <colock/clock.hpp>
 
@@ -13,7 +13,7 @@ namespace colock::remote {
 /// Does none of it: it is told what happens, and answers what to do.
 ///
 /// Thread safety: none.
-class event_line
+class listening_plan
 {
 public:
     enum class event : unsigned char
@@ -45,7 +45,7 @@ public:
     {
         /// Somebody waits, or did a moment ago.
         bool wanted;
-        lifeline::phase requests;
+        connection_plan::phase requests;
     };
     struct action
     {

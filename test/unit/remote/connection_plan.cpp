@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/lifeline.hpp"
+#include "remote/connection_plan.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -7,27 +7,27 @@
 
 using namespace colock;
 using namespace std::chrono_literals;
-using remote::lifeline;
-using event = lifeline::event;
-using kind = lifeline::action::kind;
-using news = remote::standing::news;
-using phase = lifeline::phase;
+using remote::connection_plan;
+using event = connection_plan::event;
+using kind = connection_plan::action::kind;
+using news = remote::connection_news::item;
+using phase = connection_plan::phase;
 
 namespace {
 
 constexpr lease_clock::time_point start{std::chrono::hours(100)};
-constexpr lifeline::demand busy{.needed = true, .under_way = true};
-constexpr lifeline::demand queued{.needed = true, .under_way = false};
-constexpr lifeline::demand nobody{.needed = false, .under_way = false};
+constexpr connection_plan::demand busy{.needed = true, .under_way = true};
+constexpr connection_plan::demand queued{.needed = true, .under_way = false};
+constexpr connection_plan::demand nobody{.needed = false, .under_way = false};
 
-/// A line, and what it answered last.
+/// A plan, and what it answered last.
 struct steps
 {
-    explicit steps(lease_clock::duration idle_timeout = 10s) : line(idle_timeout, told) {}
+    explicit steps(lease_clock::duration idle_timeout = 10s) : plan(idle_timeout, told) {}
 
-    kind operator()(event what, lifeline::demand by = queued)
+    kind operator()(event what, connection_plan::demand by = queued)
     {
-        const auto next = line.next(now, what, by);
+        const auto next = plan.next(now, what, by);
         said = next.say;
         delay = next.delay;
         return next.what;
@@ -38,14 +38,14 @@ struct steps
         static_cast<void>((*this)(event::opened));
     }
     [[nodiscard]] std::optional<lease_clock::duration> turns(
-        lifeline::surroundings beside = {.others_open = false}, lifeline::demand by = nobody) const
+        connection_plan::surroundings beside = {.others_open = false}, connection_plan::demand by = nobody) const
     {
-        return line.turns_again_in(by, beside, 77ms);
+        return plan.turns_again_in(by, beside, 77ms);
     }
-    [[nodiscard]] bool is_in(phase expected) const { return line.now() == expected; }
+    [[nodiscard]] bool is_in(phase expected) const { return plan.current() == expected; }
 
-    remote::standing told;
-    lifeline line;
+    remote::connection_news told;
+    connection_plan plan;
     lease_clock::time_point now = start;
     news said = news::none;
     lease_clock::duration delay{};
@@ -53,7 +53,7 @@ struct steps
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(remote_lifeline)
+BOOST_AUTO_TEST_SUITE(remote_connection_plan)
 
 BOOST_AUTO_TEST_CASE(it_connects_when_somebody_wants_something_and_not_before)
 {
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(it_connects_when_somebody_wants_something_and_not_before)
     BOOST_TEST((step(event::opened) == kind::none));
     BOOST_TEST((step.said == news::ready));
     BOOST_TEST((step(event::wanted) == kind::none));
-    BOOST_TEST(step.line.takes_requests());
+    BOOST_TEST(step.plan.takes_requests());
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_and_its_end_are_told_once_each)
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(who_hears_that_it_cannot_be_reached_hears_when_it_can)
     steps step;
     step.open();
     // Closed without a loss.
-    step.line.close(start + 1s);
+    step.plan.close(start + 1s);
     BOOST_TEST((step(event::turn, nobody) == kind::rest));
     BOOST_TEST((step.said == news::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(the_next_is_made_when_all_that_was_under_way_has_been_told)
     step.open();
     BOOST_TEST((step(event::lost, busy) == kind::none));
     BOOST_TEST((step.said == news::suspended));
-    BOOST_TEST(!step.line.takes_requests());
+    BOOST_TEST(!step.plan.takes_requests());
     BOOST_TEST((step(event::wanted) == kind::none));
     BOOST_TEST((step(event::turn, busy) == kind::none));
     BOOST_TEST((step(event::told) == kind::wait));
@@ -184,16 +184,16 @@ BOOST_AUTO_TEST_CASE(one_that_should_not_be_used_takes_no_requests)
 {
     steps step;
     step.open();
-    step.line.demote();
-    BOOST_TEST(!step.line.takes_requests());
-    BOOST_TEST(step.line.open());
+    step.plan.demote();
+    BOOST_TEST(!step.plan.takes_requests());
+    BOOST_TEST(step.plan.open());
     // The owner closes it once nothing is under way.
     BOOST_TEST((step(event::lost) == kind::wait));
     BOOST_TEST((step(event::due) == kind::connect));
-    BOOST_TEST(!step.line.demoted());
+    BOOST_TEST(!step.plan.demoted());
     static_cast<void>(step(event::opened));
     BOOST_TEST((step.said == news::reconnected));
-    BOOST_TEST(step.line.takes_requests());
+    BOOST_TEST(step.plan.takes_requests());
 }
 
 BOOST_AUTO_TEST_CASE(an_unused_one_is_closed_after_its_time_and_that_is_no_loss)
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(without_an_idle_timeout_it_is_closed_at_once_and_never_with
     never.now += 1000h;
     BOOST_TEST((never(event::turn, nobody) == kind::none));
     BOOST_TEST((never.turns() == lease_clock::duration::max()));
-    never.line.retire();
+    never.plan.retire();
     BOOST_TEST((never.turns() == 10ms));
     BOOST_TEST((never(event::turn, nobody) == kind::rest));
 }
@@ -256,12 +256,12 @@ BOOST_AUTO_TEST_CASE(after_a_close_it_ends_as_soon_as_nobody_needs_it)
         static_cast<void>(step(event::wanted));
         if (open)
             static_cast<void>(step(event::opened));
-        step.line.close(start + 1s);
+        step.plan.close(start + 1s);
         BOOST_TEST((step(event::turn, queued) == kind::none));
-        BOOST_TEST(!step.line.closed(step.now, {.others_open = false}));
+        BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = false}));
         BOOST_TEST((step(event::turn, nobody) == kind::rest));
-        BOOST_TEST(!step.line.closed(step.now, {.others_open = true}));
-        BOOST_TEST(step.line.closed(step.now, {.others_open = false}));
+        BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = true}));
+        BOOST_TEST(step.plan.finish_close(step.now, {.others_open = false}));
     }
 }
 
@@ -269,36 +269,36 @@ BOOST_AUTO_TEST_CASE(whoever_closes_is_told_when_its_time_is_over_but_not_before
 {
     steps step;
     step.open();
-    step.line.close(start + 2s);
-    step.line.close(start + 1s);
-    step.line.close(start + 3s);
+    step.plan.close(start + 2s);
+    step.plan.close(start + 1s);
+    step.plan.close(start + 3s);
     step.now = start + 999ms;
-    BOOST_TEST(!step.line.out_of_time(step.now));
+    BOOST_TEST(!step.plan.out_of_time(step.now));
     step.now = start + 1s;
-    BOOST_TEST(step.line.out_of_time(step.now));
+    BOOST_TEST(step.plan.out_of_time(step.now));
     BOOST_TEST((step(event::given_up, busy) == kind::none));
-    BOOST_TEST(!step.line.closed(step.now, {.others_open = false, .untold = true}));
+    BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = false, .untold = true}));
     // Its end is no news.
     BOOST_TEST((step(event::lost, busy) == kind::none));
     BOOST_TEST((step.said == news::none));
     BOOST_TEST((step(event::told, nobody) == kind::rest));
-    BOOST_TEST(step.line.closed(step.now, {.others_open = true}));
+    BOOST_TEST(step.plan.finish_close(step.now, {.others_open = true}));
     // The next close has its own time.
-    BOOST_TEST(!step.line.out_of_time(step.now + 1000h));
+    BOOST_TEST(!step.plan.out_of_time(step.now + 1000h));
 }
 
 BOOST_AUTO_TEST_CASE(whoever_uses_it_after_a_close_has_it_as_before)
 {
     steps step;
     step.open();
-    step.line.close(start + 1s);
+    step.plan.close(start + 1s);
     BOOST_TEST((step(event::turn, nobody) == kind::rest));
     // Whoever listens still is no reason to stay.
     BOOST_TEST((step(event::wanted) == kind::connect));
-    BOOST_TEST(step.line.closes());
+    BOOST_TEST(step.plan.closes());
     static_cast<void>(step(event::opened));
-    step.line.reopen();
-    BOOST_TEST(!step.line.closes());
+    step.plan.reopen();
+    BOOST_TEST(!step.plan.closes());
     BOOST_TEST((step(event::turn, nobody) == kind::none));
 }
 
@@ -315,9 +315,9 @@ BOOST_AUTO_TEST_CASE(a_timer_is_armed_for_as_long_as_it_makes_a_difference)
     static_cast<void>(step(event::opened));
     BOOST_TEST((step.turns() == 10s));
     BOOST_TEST((step.turns({.others_open = false}, busy) == 77ms));
-    step.line.retire();
+    step.plan.retire();
     BOOST_TEST((step.turns() == 10ms));
-    step.line.close(start + 1s);
+    step.plan.close(start + 1s);
     BOOST_TEST((step.turns() == 77ms));
     steps patient(24h);
     patient.open();
@@ -326,10 +326,10 @@ BOOST_AUTO_TEST_CASE(a_timer_is_armed_for_as_long_as_it_makes_a_difference)
 
 BOOST_AUTO_TEST_CASE(several_are_told_of_as_one)
 {
-    remote::standing all;
-    lifeline one(10s, all), two(10s, all);
-    const auto said = [](lifeline& line, event what, lifeline::demand by = queued) {
-        return line.next(start, what, by).say;
+    remote::connection_news all;
+    connection_plan one(10s, all), two(10s, all);
+    const auto said = [](connection_plan& plan, event what, connection_plan::demand by = queued) {
+        return plan.next(start, what, by).say;
     };
     static_cast<void>(said(one, event::wanted));
     static_cast<void>(said(two, event::wanted));
@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(a_forked_child_begins_anew_and_tells_of_nothing)
 {
     steps step;
     step.open();
-    step.line.demote();
+    step.plan.demote();
     BOOST_TEST((step(event::forked, busy) == kind::none));
     BOOST_TEST((step.said == news::none));
     BOOST_TEST(step.is_in(phase::idle));
@@ -367,7 +367,7 @@ BOOST_AUTO_TEST_CASE(a_forked_child_begins_anew_and_tells_of_nothing)
     BOOST_TEST((step(event::wanted) == kind::connect));
     static_cast<void>(step(event::opened));
     BOOST_TEST((step.said == news::ready));
-    BOOST_TEST(step.line.takes_requests());
+    BOOST_TEST(step.plan.takes_requests());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/lifeline.hpp"
+#include "remote/connection_plan.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -24,7 +24,7 @@ constexpr bool keeps(lease_clock::duration idle_timeout)
 
 } // namespace
 
-lifeline::action lifeline::next(lease_clock::time_point now, event what, demand by)
+connection_plan::action connection_plan::next(lease_clock::time_point now, event what, demand by)
 {
     switch (what) {
     case event::wanted:
@@ -44,7 +44,7 @@ lifeline::action lifeline::next(lease_clock::time_point now, event what, demand 
     case event::silent:
         return lost(what, by);
     case event::told:
-        return phase_ == phase::ending ? again(by, standing::news::none) : action{};
+        return phase_ == phase::ending ? again(by, connection_news::item::none) : action{};
     case event::due:
         if (phase_ != phase::waiting)
             return {};
@@ -62,7 +62,7 @@ lifeline::action lifeline::next(lease_clock::time_point now, event what, demand 
     return {};
 }
 
-lifeline::action lifeline::opened(lease_clock::time_point now)
+connection_plan::action connection_plan::opened(lease_clock::time_point now)
 {
     phase_ = phase::open;
     used_ = now;
@@ -70,12 +70,12 @@ lifeline::action lifeline::opened(lease_clock::time_point now)
     return {.say = all_->opened()};
 }
 
-lifeline::action lifeline::failed(demand by)
+connection_plan::action connection_plan::failed(demand by)
 {
     return again(by, all_->failed());
 }
 
-lifeline::action lifeline::lost(event how, demand by)
+connection_plan::action connection_plan::lost(event how, demand by)
 {
     if (phase_ == phase::connecting)
         return failed(by);
@@ -85,7 +85,7 @@ lifeline::action lifeline::lost(event how, demand by)
     // So much silence was wait enough.
     at_once_ = how == event::silent;
     // One that we have given up ourselves is no loss.
-    auto say = standing::news::none;
+    auto say = connection_news::item::none;
     if (given_up_)
         all_->closed();
     else
@@ -94,7 +94,7 @@ lifeline::action lifeline::lost(event how, demand by)
     return by.under_way ? action{.say = say} : again(by, say);
 }
 
-lifeline::action lifeline::again(demand by, standing::news say)
+connection_plan::action connection_plan::again(demand by, connection_news::item say)
 {
     if (!by.needed)
         return rest(say);
@@ -104,13 +104,13 @@ lifeline::action lifeline::again(demand by, standing::news say)
         .delay = std::exchange(at_once_, false) ? lease_clock::duration::zero() : delays_.next()};
 }
 
-lifeline::action lifeline::rest(standing::news say) noexcept
+connection_plan::action connection_plan::rest(connection_news::item say) noexcept
 {
     phase_ = phase::idle;
     return {.what = action::kind::rest, .say = say};
 }
 
-lifeline::action lifeline::turn(lease_clock::time_point now, demand by)
+connection_plan::action connection_plan::turn(lease_clock::time_point now, demand by)
 {
     if (by.used || by.under_way)
         used_ = now;
@@ -138,20 +138,20 @@ lifeline::action lifeline::turn(lease_clock::time_point now, demand by)
     return {};
 }
 
-void lifeline::fork() noexcept
+void connection_plan::fork() noexcept
 {
     phase_ = phase::idle;
     demoted_ = false;
     all_->forked();
 }
 
-void lifeline::close(lease_clock::time_point by) noexcept
+void connection_plan::close(lease_clock::time_point by) noexcept
 {
     closes_ = true;
     close_by_ = std::min(close_by_, by);
 }
 
-bool lifeline::closed(lease_clock::time_point now, surroundings beside) noexcept
+bool connection_plan::finish_close(lease_clock::time_point now, surroundings beside) noexcept
 {
     const bool all_closed = phase_ == phase::idle && !beside.others_open;
     if (!all_closed && (beside.untold || !out_of_time(now)))
@@ -160,7 +160,7 @@ bool lifeline::closed(lease_clock::time_point now, surroundings beside) noexcept
     return true;
 }
 
-std::optional<lease_clock::duration> lifeline::turns_again_in(
+std::optional<lease_clock::duration> connection_plan::turns_again_in(
     demand by, surroundings beside, lease_clock::duration pace) const noexcept
 {
     if (!by.needed && phase_ == phase::idle && !beside.others_open && !beside.closing)

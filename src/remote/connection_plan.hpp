@@ -2,7 +2,7 @@
 #pragma once
 
 #include "remote/backoff.hpp"
-#include "remote/standing.hpp"
+#include "remote/connection_news.hpp"
 
 #include <colock/clock.hpp>
 
@@ -14,7 +14,7 @@ namespace colock::remote {
 /// it, and reads no clock: it is told what happens, and answers what to do.
 ///
 /// Thread safety: none.
-class lifeline
+class connection_plan
 {
 public:
     enum class phase : unsigned char
@@ -86,17 +86,20 @@ public:
             rest,
         };
         kind what = kind::none;
-        standing::news say = standing::news::none;
+        connection_news::item say = connection_news::item::none;
         lease_clock::duration delay{};
     };
 
     /// \param idle_timeout how long it is kept that nobody uses; duration::max(): until it is told to close
     /// \param all of the backend's connections; lives as long
-    lifeline(lease_clock::duration idle_timeout, standing& all) noexcept : idle_timeout_(idle_timeout), all_(&all) {}
+    connection_plan(lease_clock::duration idle_timeout, connection_news& all) noexcept
+        : idle_timeout_(idle_timeout), all_(&all)
+    {
+    }
 
     [[nodiscard]] action next(lease_clock::time_point now, event what, demand by);
 
-    [[nodiscard]] phase now() const noexcept { return phase_; }
+    [[nodiscard]] phase current() const noexcept { return phase_; }
     [[nodiscard]] bool idle() const noexcept { return phase_ == phase::idle; }
     [[nodiscard]] bool open() const noexcept { return phase_ == phase::open; }
     [[nodiscard]] bool ending() const noexcept { return phase_ == phase::ending; }
@@ -113,8 +116,9 @@ public:
     [[nodiscard]] bool closes() const noexcept { return closes_; }
     /// The time that the close was given is over: what is unsent fails, and no answer is waited for.
     [[nodiscard]] bool out_of_time(lease_clock::time_point now) const noexcept { return close_by_ <= now; }
-    /// Nothing is left of what was to be closed, or its time is over: whoever closes is told, and hears nothing more.
-    [[nodiscard]] bool closed(lease_clock::time_point now, surroundings beside) noexcept;
+    /// True once nothing is left of what was to be closed, or its time is over: whoever closes is told, and hears
+    /// nothing more. The next close has its own time.
+    [[nodiscard]] bool finish_close(lease_clock::time_point now, surroundings beside) noexcept;
     /// It was closed, and somebody uses it again.
     void reopen() noexcept { closes_ = false; }
 
@@ -132,13 +136,13 @@ private:
     [[nodiscard]] action opened(lease_clock::time_point now);
     [[nodiscard]] action failed(demand by);
     [[nodiscard]] action lost(event how, demand by);
-    [[nodiscard]] action again(demand by, standing::news say);
-    [[nodiscard]] action rest(standing::news say = standing::news::none) noexcept;
+    [[nodiscard]] action again(demand by, connection_news::item say);
+    [[nodiscard]] action rest(connection_news::item say = connection_news::item::none) noexcept;
     [[nodiscard]] action turn(lease_clock::time_point now, demand by);
     void fork() noexcept;
 
     lease_clock::duration idle_timeout_;
-    standing* all_;
+    connection_news* all_;
     phase phase_ = phase::idle;
     lease_clock::time_point used_{};
     backoff delays_;

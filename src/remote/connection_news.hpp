@@ -6,10 +6,10 @@ namespace colock::remote {
 /// What is told of a backend's connections, each change once, whether it has one or several.
 ///
 /// Thread safety: none.
-class standing
+class connection_news
 {
 public:
-    enum class news : unsigned char
+    enum class item : unsigned char
     {
         none,
         ready,
@@ -19,11 +19,11 @@ public:
     };
 
     /// One stands.
-    [[nodiscard]] news opened() noexcept;
+    [[nodiscard]] item opened() noexcept;
     /// One could not be made. Whoever hears of this hears of the end of it.
-    [[nodiscard]] news failed() noexcept;
+    [[nodiscard]] item failed() noexcept;
     /// One that stood has ended; news if it was the last.
-    [[nodiscard]] news lost() noexcept;
+    [[nodiscard]] item lost() noexcept;
     /// The same, and we have ended it: no news.
     void closed() noexcept { --open_; }
     /// In the child of a fork.

@@ -1,0 +1,33 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/connection_news.hpp"
+
+#include <utility>
+
+namespace colock::remote {
+
+connection_news::item connection_news::opened() noexcept
+{
+    ++open_;
+    const bool is_first = !std::exchange(was_ready_, true);
+    if (std::exchange(is_lost_, false))
+        return item::reconnected;
+    return is_first ? item::ready : item::none;
+}
+
+connection_news::item connection_news::failed() noexcept
+{
+    if (open_ > 0)
+        return item::none;
+    is_lost_ = was_ready_;
+    return item::unreachable;
+}
+
+connection_news::item connection_news::lost() noexcept
+{
+    if (--open_ > 0)
+        return item::none;
+    is_lost_ = true;
+    return item::suspended;
+}
+
+} // namespace colock::remote

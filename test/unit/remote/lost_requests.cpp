@@ -1,0 +1,131 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/lost_requests.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace colock::remote;
+
+namespace {
+
+std::vector<lost_requests::suspect> to_close(lost_requests& known, std::string_view process)
+{
+    known.connected_to(process);
+    return known.to_close();
+}
+
+std::vector<connection_number> numbers_of(const std::vector<lost_requests::suspect>& suspects)
+{
+    std::vector<connection_number> numbers;
+    for (const auto& each : suspects)
+        numbers.push_back(each.number);
+    return numbers;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(remote_lost_requests)
+
+BOOST_AUTO_TEST_CASE(what_was_lost_may_arrive_until_the_server_has_closed_it)
+{
+    lost_requests known;
+    BOOST_TEST(!known.may_arrive(1));
+    known.add(1, {.id = 71, .process = "a"});
+    BOOST_TEST(known.may_arrive(1));
+    BOOST_TEST(!known.may_arrive(2));
+    const auto suspects = to_close(known, "a");
+    BOOST_TEST_REQUIRE(suspects.size() == 1U);
+    BOOST_TEST(suspects[0].number == 1U);
+    BOOST_TEST(suspects[0].id == 71);
+    // To ask is no proof.
+    BOOST_TEST(known.may_arrive(1));
+    known.closed_by_server(1);
+    BOOST_TEST(!known.may_arrive(1));
+    BOOST_TEST(to_close(known, "a").empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_process_that_is_gone_has_taken_its_connections_with_it)
+{
+    lost_requests known;
+    known.add(1, {.id = 71, .process = "a"});
+    known.add(2, {.id = 71, .process = "b"});
+    known.add(3, {.id = 71});
+    // Of the one whose process is not known nothing is proven.
+    BOOST_TEST(
+        numbers_of(to_close(known, "b")) == (std::vector<connection_number>{2, 3}), boost::test_tools::per_element());
+    BOOST_TEST(!known.may_arrive(1));
+    BOOST_TEST(known.may_arrive(2));
+    BOOST_TEST(known.may_arrive(3));
+    // Nor is it by a server that does not tell who it is.
+    BOOST_TEST(to_close(known, "").size() == 2U);
+    BOOST_TEST(known.may_arrive(2));
+}
+
+BOOST_AUTO_TEST_CASE(one_that_may_not_be_closed_is_asked_for_once_and_stays_in_doubt)
+{
+    lost_requests known;
+    known.add(1, {.id = 71, .process = "a"});
+    known.not_to_be_closed(1);
+    known.not_to_be_closed(9);
+    BOOST_TEST(to_close(known, "a").empty());
+    BOOST_TEST(known.may_arrive(1));
+    // Its process ends.
+    known.connected_to("b");
+    BOOST_TEST(!known.may_arrive(1));
+}
+
+BOOST_AUTO_TEST_CASE(of_what_was_forgotten_nothing_is_proven)
+{
+    lost_requests known;
+    for (connection_number each = 1; each <= 1030; ++each)
+        known.add(each, {.id = 1, .process = "a"});
+    BOOST_TEST(to_close(known, "a").size() == 1024U);
+    BOOST_TEST(known.may_arrive(1));
+    BOOST_TEST(known.may_arrive(6));
+    known.closed_by_server(7);
+    BOOST_TEST(!known.may_arrive(7));
+    known.connected_to("b");
+    BOOST_TEST(known.may_arrive(6));
+    BOOST_TEST(!known.may_arrive(8));
+}
+
+BOOST_AUTO_TEST_CASE(a_forked_child_asks_for_none_of_its_parents)
+{
+    lost_requests known;
+    known.add(1, {.id = 71, .process = "a"});
+    known.inherit(2);
+    BOOST_TEST(to_close(known, "a").empty());
+    BOOST_TEST(known.inherited(2));
+    BOOST_TEST(!known.inherited(3));
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_disproves_what_went_before_it_on_the_same_connection)
+{
+    lost_requests known;
+    known.add(1, {.id = 71, .process = "a"});
+    doubts claim;
+    BOOST_TEST(!claim.dispel(2, known));
+    claim.add(1);
+    BOOST_TEST(!claim.dispel(2, known));
+    BOOST_TEST(!claim.empty());
+    BOOST_TEST(claim.dispel(1, known));
+    BOOST_TEST(claim.empty());
+    // Nothing was left to disprove.
+    BOOST_TEST(!claim.dispel(1, known));
+}
+
+BOOST_AUTO_TEST_CASE(all_doubts_go_before_a_claim_is_out_of_doubt)
+{
+    lost_requests known;
+    known.add(1, {.id = 71, .process = "a"});
+    known.add(2, {.id = 72, .process = "a"});
+    doubts claim;
+    claim.add(1);
+    claim.add(2);
+    known.closed_by_server(1);
+    BOOST_TEST(!claim.dispel(3, known));
+    BOOST_TEST(!claim.empty());
+    known.closed_by_server(2);
+    BOOST_TEST(claim.dispel(3, known));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
