@@ -2,23 +2,27 @@
 #pragma once
 
 #include "core/core.hpp"
+#include "core/giving_back.hpp"
+
+#include <atomic>
+#include <utility>
 
 namespace colock::detail {
 
 /// Leaves nothing behind when an acquiring frame dies, for whatever reason, before it has handed out its lock; and has
 /// a shutdown wait for that frame.
-struct core::departure
+struct departure
 {
     core* self;
-    const record_ptr* wanted;
+    const record::ptr* wanted;
     /// Where it is counted, if it is.
     std::atomic<unsigned>* counted_in = nullptr;
 
-    departure(core& owner, const record_ptr& subject) : self(&owner), wanted(&subject)
+    departure(core& owner, const record::ptr& subject) : self(&owner), wanted(&subject)
     {
         // Until it lets go of the thread, only another thread can begin a shutdown.
         if (!is_single_threaded())
-            count_in(self->can_.immediate ? self->granting_at_once_ : self->acquiring_);
+            count_in(self->can.immediate ? self->granting_at_once : self->acquiring);
     }
     departure(const departure&) = delete;
     departure& operator=(const departure&) = delete;
@@ -26,25 +30,25 @@ struct core::departure
     {
         if (!self)
             return;
-        self->depart(*wanted);
+        depart(*self, *wanted);
         if (counted_in)
-            self->stops_acquiring(*counted_in);
+            count_out(*self, *counted_in);
     }
     /// Before anything is awaited: it may take its time from now on.
     void takes_time() noexcept
     {
-        if (counted_in == &self->acquiring_)
+        if (counted_in == &self->acquiring)
             return;
         auto* const before = counted_in;
-        count_in(self->acquiring_);
+        count_in(self->acquiring);
         if (before)
-            self->stops_acquiring(*before);
+            count_out(*self, *before);
     }
     void dismiss() noexcept
     {
         core* const owner = std::exchange(self, nullptr);
         if (counted_in)
-            owner->stops_acquiring(*counted_in);
+            count_out(*owner, *counted_in);
     }
 
 private:
@@ -52,6 +56,11 @@ private:
     {
         add_to(counter, 1U);
         counted_in = &counter;
+    }
+    static void count_out(core& owner, std::atomic<unsigned>& counter) noexcept
+    {
+        if (add_to(counter, ~0U) == 0 && owner.closed_to_new)
+            owner.tell_drained();
     }
 };
 

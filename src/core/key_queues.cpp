@@ -154,7 +154,7 @@ void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::t
     }
 }
 
-record::ptr key_queues::next_for_hand_over(record& held)
+record::ptr key_queues::pick_for_hand_over(record& held)
 {
     if (is_shared(held) || held.tainted())
         return {};

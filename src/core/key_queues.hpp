@@ -95,7 +95,7 @@ public:
     /// For heads that sleep until the expiry that `shortened` had.
     void wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes);
     /// Who gets the lock that `held` is to give back; nobody, if others are to have their turn.
-    [[nodiscard]] record::ptr next_for_hand_over(record& held);
+    [[nodiscard]] record::ptr pick_for_hand_over(record& held);
 
     template <class Function>
     void for_each(Function function)

@@ -81,7 +81,7 @@ public:
     /// The answer was another one's: what fell due meanwhile is due now.
     void catches_up(time_point now) noexcept;
     /// The renewal that was due is being made, cannot be, or is not wanted any more.
-    void renewing() noexcept { renew_at_ = time_point::max(); }
+    void forget_renewal() noexcept { renew_at_ = time_point::max(); }
     /// What a renewal asks for: no more than max_hold leaves; nothing if that is less than any lease has.
     [[nodiscard]] std::optional<milliseconds> renewal_ttl(
         time_point now, milliseconds ttl, milliseconds shortest) const noexcept;
@@ -96,7 +96,7 @@ public:
     void left_to_its_ttl() noexcept
     {
         renews_ = false;
-        renewing();
+        forget_renewal();
     }
 
     /// What is to be done now with a lease that stands until then. `watched`: somebody is to hear of its end.

@@ -23,35 +23,35 @@ void leases::hold(record& wanted, std::uint64_t fence)
     if (wanted.lease().session())
         watch_session(wanted);
 
-    ++shard_.stats_.grants;
+    ++shard_.stats.grants;
     if (wanted.attempting.has_waited()) {
-        --shard_.stats_.waiting;
+        --shard_.stats.waiting;
         const auto waited = lease_clock::now() - wanted.started;
-        shard_.stats_.waited_total += waited;
-        shard_.stats_.waited_longest = std::max(shard_.stats_.waited_longest, std::chrono::nanoseconds(waited));
+        shard_.stats.waited_total += waited;
+        shard_.stats.waited_longest = std::max(shard_.stats.waited_longest, std::chrono::nanoseconds(waited));
     }
-    if (wanted.plan.renews() || shard_.watches_all_ || wanted.due != time_point::max() || wanted.plan.is_bounded())
+    if (wanted.plan.renews() || shard_.watches_all || wanted.due != time_point::max() || wanted.plan.is_bounded())
         reschedule(wanted);
 }
 
 void leases::grant(record& wanted, std::uint64_t fence, work& todo)
 {
     key_queue* queue = wanted.queue;
-    if (shard_.queues_.leave(wanted, todo.wakes)) {
+    if (shard_.queues.leave(wanted, todo.wakes)) {
         queue->answer = {.heard = true};
         if (wanted.mode() == lock_mode::exclusive)
             queue->holder = &wanted;
     }
     hold(wanted, fence);
     wanted.notify(todo.wakes);
-    if (shard_.options_.observer)
+    if (shard_.options.observer)
         todo.tell({.what = work::note::granted, .subject = &wanted, .span = lease_clock::now() - wanted.started});
 }
 
 void leases::reschedule(record& held)
 {
-    const auto due = held.plan.due(held.lease().valid_until(), shard_.margins_, shard_.watches_all_);
-    shard_.timers_.schedule(held, std::min(due, held.answer_by));
+    const auto due = held.plan.due(held.lease().valid_until(), shard_.margins, shard_.watches_all);
+    shard_.timers.schedule(held, std::min(due, held.answer_by));
 }
 
 /// False if it has ended.
@@ -59,7 +59,7 @@ bool leases::follow_plan(record& held, time_point now, work& todo)
 {
     for (;;) {
         const auto stands_until = held.lease().has_ended(now) ? time_point::min() : held.lease().valid_until();
-        const auto next = held.plan.next(now, stands_until, shard_.margins_, shard_.watches_all_);
+        const auto next = held.plan.next(now, stands_until, shard_.margins, shard_.watches_all);
         switch (next.what) {
         case lease_plan::action::lose:
             begin_end(held, end_of(held, now), todo);
@@ -84,11 +84,11 @@ void leases::stop_body(record& held, lost_reason why, work& todo)
 
 void leases::start_renewal(record& held, time_point now, work& todo)
 {
-    held.plan.renewing();
+    held.plan.forget_renewal();
     // Whatever is under way schedules the next renewal when it ends.
     if (held.under_way != operation::none)
         return;
-    const auto ttl = held.plan.renewal_ttl(now, held.ttl(), shard_.limits_.min_ttl);
+    const auto ttl = held.plan.renewal_ttl(now, held.ttl(), shard_.limits.min_ttl);
     if (!ttl)
         return;
     held.under_way = operation::extend;
@@ -104,26 +104,26 @@ void leases::begin_end(record& held, lost_reason reason, work& todo)
     held_.erase(held_.iterator_to(held));
     held.end_reason = reason;
     held.move_to(phase::ending);
-    held.plan.renewing();
+    held.plan.forget_renewal();
     settler::may_stand(held, held.ttl());
     settler_.enter(held);
-    if (key_queue* queue = shard_.queues_.find(held); queue && queue->holder == &held)
+    if (key_queue* queue = shard_.queues.find(held); queue && queue->holder == &held)
         queue->holder = nullptr;
     if (reason != lost_reason::released) {
         held.settles = true;
-        shard_.queues_.wake_heads(held, todo.wakes);
-        ++shard_.stats_.losses[static_cast<std::size_t>(reason)];
-        if (shard_.options_.observer)
+        shard_.queues.wake_heads(held, todo.wakes);
+        ++shard_.stats.losses[static_cast<std::size_t>(reason)];
+        if (shard_.options.observer)
             todo.tell({.what = work::note::lost, .subject = &held, .reason = reason});
     }
-    shard_.timers_.schedule(held, held.answer_by);
+    shard_.timers.schedule(held, held.answer_by);
     held.notify(todo.wakes);
     settler_.give_back(held, todo);
 }
 
 void leases::at_risk(record& held, work& todo)
 {
-    if (shard_.options_.observer)
+    if (shard_.options.observer)
         todo.tell({.what = work::note::at_risk, .subject = &held, .why = errc::unavailable});
     // The sooner it is known whether the lease still stands, the better.
     if (held.plan.renews())
@@ -139,7 +139,7 @@ void leases::watch_session(record& held)
     session->watch(owner_.lock());
     // It may have ended just before.
     if (session->valid_until() == time_point::min())
-        shard_.timers_.schedule(held, lease_clock::now());
+        shard_.timers.schedule(held, lease_clock::now());
 }
 
 /// Why a lease that is no more has ended.
@@ -152,7 +152,7 @@ lost_reason leases::end_of(const record& held, time_point now) noexcept
 }
 
 /// What is told to the caller as a loss is one for everybody: it is counted, and the observer hears of it.
-std::optional<lost_reason> leases::loss_of(record& held, work& todo)
+std::optional<lost_reason> leases::report_loss(record& held, work& todo)
 {
     if (held.where() != phase::held)
         return held.end_reason;
@@ -169,7 +169,7 @@ void leases::expect(record& held, milliseconds ttl, work& todo)
     settler::may_stand(held, ttl);
     if (const auto sooner = held.plan.shortened(request_of(held, ttl), held.lease().ttl_bound())) {
         held.lease().set_ttl_bound(*sooner);
-        shard_.queues_.wake_for_earlier_expiry(held, saturating_add(held.sent(), ttl), todo.wakes);
+        shard_.queues.wake_for_earlier_expiry(held, saturating_add(held.sent(), ttl), todo.wakes);
     }
 }
 
@@ -188,10 +188,10 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
         if (result)
             subject.set_ttl(subject.extend_ttl);
         else
-            ++shard_.stats_.renewals;
+            ++shard_.stats.renewals;
         subject.lease().set_ttl_bound(subject.plan.extended(
             request_of(subject, subject.extend_ttl), std::min(subject.ttl(), subject.late_ttl())));
-        if (!result && shard_.options_.observer) {
+        if (!result && shard_.options.observer) {
             todo.tell({.what = work::note::renewed,
                 .subject = &subject,
                 .span = subject.lease().valid_until() - lease_clock::now()});
@@ -201,9 +201,9 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
         begin_end(subject, end_of(subject, lease_clock::now()), todo);
     } else if (subject.plan.renews()) {
         if (!result)
-            ++shard_.stats_.renewal_errors;
+            ++shard_.stats.renewal_errors;
         subject.plan.failed(lease_clock::now());
-        if (shard_.options_.observer)
+        if (shard_.options.observer)
             todo.tell({.what = work::note::at_risk, .subject = &subject, .why = outcome.error->code});
     }
     if (result)
@@ -227,7 +227,7 @@ void leases::session_ended(const session_bound& session)
     const auto now = lease_clock::now();
     for (record& held : held_) {
         if (held.lease().session().get() == &session)
-            shard_.timers_.schedule(held, now);
+            shard_.timers.schedule(held, now);
     }
 }
 

@@ -46,7 +46,7 @@ public:
     void on_extended(record& subject, extend_outcome&& outcome, work& todo);
 
     /// What is told to the caller as a loss is one for everybody: it is counted, and the observer hears of it.
-    [[nodiscard]] std::optional<lost_reason> loss_of(record& held, work& todo);
+    [[nodiscard]] std::optional<lost_reason> report_loss(record& held, work& todo);
     /// Why a lease that is no more has ended.
     [[nodiscard]] static lost_reason end_of(const record& held, time_point now) noexcept;
 

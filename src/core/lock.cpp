@@ -2,10 +2,11 @@
 #include <colock/lock.hpp>
 
 #include "core/core.hpp"
+#include "core/giving_back.hpp"
+#include "core/verbs.hpp"
 
 namespace colock {
 
-using detail::core;
 using detail::record;
 
 namespace {
@@ -35,7 +36,7 @@ lock& lock::operator=(lock&& other) noexcept
 lock::~lock()
 {
     if (record_ && record::of(record_).where() != detail::phase::ended)
-        core_->let_go(record::of(record_));
+        detail::let_go(*core_, record::of(record_));
 }
 
 const std::string& lock::key() const noexcept
@@ -126,24 +127,24 @@ asio::awaitable<void> nothing_to_release()
 
 asio::awaitable<bool> lock::is_locked_verb(claim_ptr held, core_ptr core)
 {
-    return held ? core::is_valid(std::move(core), record::from(std::move(held))) : refuse_empty<bool>();
+    return held ? detail::verbs::is_valid(std::move(core), record::from(std::move(held))) : refuse_empty<bool>();
 }
 
 asio::awaitable<void> lock::extend_verb(claim_ptr held, core_ptr core, std::chrono::milliseconds ttl)
 {
-    return held ? core::extend(std::move(core), record::from(std::move(held)), ttl) : refuse_empty<void>();
+    return held ? detail::verbs::extend(std::move(core), record::from(std::move(held)), ttl) : refuse_empty<void>();
 }
 
 asio::awaitable<void> lock::release_verb(claim_ptr held, core_ptr core, on_failure report)
 {
     if (held)
-        return core::release(std::move(core), record::from(std::move(held)), report);
+        return detail::verbs::release(std::move(core), record::from(std::move(held)), report);
     return report == on_failure::raise ? refuse_empty<void>() : nothing_to_release();
 }
 
 asio::awaitable<lost_reason> lock::lost_verb(claim_ptr held, core_ptr core)
 {
-    return held ? core::lost(std::move(core), record::from(std::move(held))) : refuse_empty<lost_reason>();
+    return held ? detail::verbs::lost(std::move(core), record::from(std::move(held))) : refuse_empty<lost_reason>();
 }
 
 } // namespace colock

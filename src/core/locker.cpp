@@ -2,6 +2,7 @@
 #include <colock/locker.hpp>
 
 #include "core/core.hpp"
+#include "core/verbs.hpp"
 
 namespace colock {
 
@@ -12,7 +13,7 @@ struct locker::handle
     explicit handle(core_ptr shared) : core(std::move(shared)) {}
     handle(const handle&) = delete;
     handle& operator=(const handle&) = delete;
-    ~handle() { core->orphan(); }
+    ~handle() { detail::verbs::orphan(*core); }
 };
 
 locker::locker(std::shared_ptr<adapter> backend, locker_options options)
@@ -37,8 +38,8 @@ asio::awaitable<lock> locker::acquire(std::string key, acquire_options options) 
 
 asio::awaitable<lock> locker::acquire_verb(const core_ptr& core, std::string&& key, acquire_options&& options)
 {
-    return detail::core::acquire(
-        core, detail::core::prepare(core, std::move(key), std::move(options), renewal::manual, true));
+    return detail::verbs::acquire(
+        core, detail::verbs::prepare(core, std::move(key), std::move(options), renewal::manual, true));
 }
 
 asio::awaitable<std::optional<lock>> locker::try_acquire(std::string key, acquire_options options) const
@@ -49,8 +50,8 @@ asio::awaitable<std::optional<lock>> locker::try_acquire(std::string key, acquir
 asio::awaitable<std::optional<lock>> locker::try_acquire_verb(
     const core_ptr& core, std::string&& key, acquire_options&& options)
 {
-    return detail::core::try_acquire(
-        core, detail::core::prepare(core, std::move(key), std::move(options), renewal::manual, false));
+    return detail::verbs::try_acquire(
+        core, detail::verbs::prepare(core, std::move(key), std::move(options), renewal::manual, false));
 }
 
 asio::awaitable<lock_group> locker::acquire_all(std::vector<std::string> keys, acquire_options options) const
@@ -61,7 +62,7 @@ asio::awaitable<lock_group> locker::acquire_all(std::vector<std::string> keys, a
 asio::awaitable<lock_group> locker::acquire_all_verb(
     core_ptr core, std::vector<std::string> keys, acquire_options options)
 {
-    return detail::core::acquire_all(std::move(core), std::move(keys), std::move(options));
+    return detail::verbs::acquire_all(std::move(core), std::move(keys), std::move(options));
 }
 
 asio::awaitable<lock_group> locker::acquire_global(acquire_options options) const
@@ -76,7 +77,7 @@ asio::awaitable<bool> locker::is_locked(std::string key) const
 
 asio::awaitable<bool> locker::is_locked_verb(core_ptr core, std::string key)
 {
-    return detail::core::is_locked(std::move(core), std::move(key));
+    return detail::verbs::is_locked(std::move(core), std::move(key));
 }
 
 asio::awaitable<std::vector<lock_status>> locker::list(filter which) const
@@ -86,7 +87,7 @@ asio::awaitable<std::vector<lock_status>> locker::list(filter which) const
 
 asio::awaitable<std::vector<lock_status>> locker::list_verb(core_ptr core, filter which)
 {
-    return detail::core::list(std::move(core), std::move(which));
+    return detail::verbs::list(std::move(core), std::move(which));
 }
 
 asio::awaitable<std::vector<lock_status>> locker::purge(std::size_t limit) const
@@ -96,7 +97,7 @@ asio::awaitable<std::vector<lock_status>> locker::purge(std::size_t limit) const
 
 asio::awaitable<std::vector<lock_status>> locker::purge_verb(core_ptr core, std::size_t limit)
 {
-    return detail::core::purge(std::move(core), limit);
+    return detail::verbs::purge(std::move(core), limit);
 }
 
 asio::awaitable<std::vector<lock_status>> locker::break_lock(std::string key) const
@@ -106,17 +107,17 @@ asio::awaitable<std::vector<lock_status>> locker::break_lock(std::string key) co
 
 asio::awaitable<std::vector<lock_status>> locker::break_verb(core_ptr core, std::string key)
 {
-    return detail::core::break_lock(std::move(core), std::move(key));
+    return detail::verbs::break_lock(std::move(core), std::move(key));
 }
 
 std::vector<held_lock> locker::held_locks() const
 {
-    return core()->held_locks();
+    return detail::verbs::held_locks(*core());
 }
 
 locker_stats locker::stats() const
 {
-    return core()->stats();
+    return detail::verbs::stats(*core());
 }
 
 asio::awaitable<shutdown_report> locker::shutdown(std::chrono::milliseconds deadline) const
@@ -126,7 +127,7 @@ asio::awaitable<shutdown_report> locker::shutdown(std::chrono::milliseconds dead
 
 asio::awaitable<shutdown_report> locker::shutdown_verb(core_ptr core, std::chrono::milliseconds deadline)
 {
-    return detail::core::shutdown(std::move(core), deadline);
+    return detail::verbs::shutdown(std::move(core), deadline);
 }
 
 } // namespace colock

@@ -49,10 +49,10 @@ void core::suspend(parked& place, std::uint32_t seen)
     }
     work todo;
     {
-        const std::lock_guard guard(mutex_);
+        const std::lock_guard guard(mutex);
         place.source->waiters.push_back(place);
-        parked_.push_back(place);
-        if (!dead_ && place.source->version == seen) {
+        suspended.push_back(place);
+        if (!dead && place.source->version == seen) {
             // From the end of the guard on, another thread may resume the coroutine, which keeps this core.
             return;
         }
@@ -65,7 +65,7 @@ void core::unpark(parked& place)
 {
     work todo;
     {
-        const std::lock_guard guard(mutex_);
+        const std::lock_guard guard(mutex);
         if (static_cast<parked_list&>(place).is_linked())
             todo.wakes.add(place, asio::error::operation_aborted);
     }

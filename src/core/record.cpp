@@ -22,7 +22,7 @@ void must_be_said(failure_ptr& why)
 }
 
 record::record(const std::shared_ptr<core>& owner, claim_request request)
-    : claim(std::move(request)), owner_core(owner.get()), weak_core(owner), answered_at_once(owner->can().immediate)
+    : claim(std::move(request)), owner_core(owner.get()), weak_core(owner), answered_at_once(owner->can.immediate)
 {
 }
 

@@ -191,6 +191,7 @@ public:
 
     [[nodiscard]] explicit operator bool() const noexcept { return core_ != nullptr; }
     [[nodiscard]] core* operator->() const noexcept { return core_; }
+    [[nodiscard]] core& operator*() const noexcept { return *core_; }
 
 private:
     std::shared_ptr<core> kept_;

@@ -23,26 +23,26 @@ void settler::may_stand(record& claim, std::chrono::milliseconds ttl) noexcept
 settler::time_point settler::unproven_after(const record& ending) const noexcept
 {
     // What the server does not end by itself stands until it is taken back.
-    return shard_.can_.expires ? saturating_add(ending.may_stand_until, shard_.options_.operation_timeout)
-                               : time_point::max();
+    return shard_.can.expires ? saturating_add(ending.may_stand_until, shard_.options.operation_timeout)
+                              : time_point::max();
 }
 
 void settler::enter(record& ending)
 {
     intrusive_ptr_add_ref(&ending);
     ending_.push_back(ending);
-    ++shard_.stats_.settling;
+    ++shard_.stats.settling;
 }
 
 void settler::give_back(record& ending, work& todo)
 {
-    if (shard_.dead_ && !shard_.can_.immediate)
+    if (shard_.dead && !shard_.can.immediate)
         return end(ending, false, todo);
     // Its end comes back here: nothing may overtake a create or an extend that is under way.
     if (ending.under_way != operation::none)
         return;
     record::ptr next =
-        !shard_.dead_ && !ending.settles && ending.granted ? shard_.queues_.next_for_hand_over(ending) : record::ptr{};
+        !shard_.dead && !ending.settles && ending.granted ? shard_.queues.pick_for_hand_over(ending) : record::ptr{};
     const auto now = lease_clock::now();
     ending.under_way = operation::give_back;
     ending.set_sent(now);
@@ -61,8 +61,8 @@ void settler::give_back(record& ending, work& todo)
 void settler::on_given_back(record& subject, release_outcome&& outcome, work& todo)
 {
     subject.under_way = operation::none;
-    if (outcome.others_wait && !shard_.can_.fifo) {
-        if (key_queue* queue = shard_.queues_.find(subject)) {
+    if (outcome.others_wait && !shard_.can.fifo) {
+        if (key_queue* queue = shard_.queues.find(subject)) {
             const auto now = lease_clock::now();
             queue->stands_back_until = now + std::clamp<lease_clock::duration>(2 * (now - subject.sent()), 500us, 20ms);
         }
@@ -92,34 +92,34 @@ void settler::retry_later(record& ending, work& todo)
     ending.settles = true;
     const auto now = lease_clock::now();
     const time_point unproven_after = this->unproven_after(ending);
-    if (shard_.dead_ || now >= unproven_after)
+    if (shard_.dead || now >= unproven_after)
         return end(ending, false, todo);
     // It may not have been carried out, or it may: whoever waits behind it has to look for itself.
     if (ending.granted)
-        shard_.queues_.wake_heads(ending, todo.wakes);
+        shard_.queues.wake_heads(ending, todo.wakes);
     // Whoever waited for the first answer may leave now; the clean-up keeps the core.
     if (!kept_)
         kept_ = owner_.lock();
     ending.backoff = std::clamp<decltype(ending.backoff)>(ending.backoff * 2U, backoff_first, backoff_cap);
     ending.retry_at = std::min(saturating_add(now, ending.backoff), unproven_after);
-    shard_.timers_.schedule(ending, std::min(ending.retry_at, ending.answer_by));
+    shard_.timers.schedule(ending, std::min(ending.retry_at, ending.answer_by));
     ending.notify(todo.wakes);
 }
 
 void settler::end(record& ending, bool proven, work& todo)
 {
-    shard_.timers_.schedule(ending, time_point::max());
+    shard_.timers.schedule(ending, time_point::max());
     ending_.erase(ending_.iterator_to(ending));
     todo.ended.emplace_back(&ending, false);
-    --shard_.stats_.settling;
+    --shard_.stats.settling;
     if (ending.settles) {
-        ++shard_.stats_.settled;
+        ++shard_.stats.settled;
         if (!proven)
-            ++shard_.stats_.unproven;
+            ++shard_.stats.unproven;
     } else {
-        ++shard_.stats_.releases;
+        ++shard_.stats.releases;
     }
-    if (shard_.options_.observer) {
+    if (shard_.options.observer) {
         todo.tell({.what = ending.settles ? work::note::settled : work::note::released,
             .subject = &ending,
             .proven = proven});
@@ -127,7 +127,7 @@ void settler::end(record& ending, bool proven, work& todo)
     ending.move_to(phase::ended);
     ending.notify(todo.wakes);
     if (ending.granted)
-        shard_.queues_.wake_heads(ending, todo.wakes);
+        shard_.queues.wake_heads(ending, todo.wakes);
     if (ending_.empty()) {
         todo.keep = std::move(kept_);
         drained_.notify(todo.wakes);
@@ -166,7 +166,7 @@ record::ptr settler::leave_to_parent(work& todo)
     }
     record& first = ending_.front();
     ending_.erase(ending_.iterator_to(first));
-    --shard_.stats_.settling;
+    --shard_.stats.settling;
     return {&first, false};
 }
 

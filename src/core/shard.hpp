@@ -26,30 +26,44 @@ using registry = boost::intrusive::list<record, boost::intrusive::constant_time_
 /// coroutine.
 struct shard
 {
-    shard(std::shared_ptr<adapter> backend, locker_options options)
-        : backend_(std::move(backend)), can_(backend_->capabilities()), limits_(backend_->limits()),
-          options_(std::move(options)), margins_{options_.minimum_validity, options_.stop_margin},
-          watches_all_(options_.observer || !can_.expires), timers_(*backend_), queues_(can_.fifo, timers_)
+    shard(std::shared_ptr<adapter> asked, locker_options chosen)
+        : backend(std::move(asked)), can(backend->capabilities()), limits(backend->limits()),
+          options(std::move(chosen)), margins{options.minimum_validity, options.stop_margin},
+          watches_all(options.observer || !can.expires), timers(*backend), queues(can.fifo, timers)
     {
     }
 
-    const std::shared_ptr<adapter> backend_;
-    const capabilities can_;
-    const adapter_limits limits_;
-    const locker_options options_;
-    const lease_plan::margins margins_;
-    /// Somebody hears of the end of every lease, or nobody else ends it.
-    const bool watches_all_;
+    shard(const shard&) = delete;
+    shard& operator=(const shard&) = delete;
 
-    light_mutex mutex_;
+    /// An adapter that ends every operation within the operation timeout knows why better than a timer of ours.
+    [[nodiscard]] bool adapter_keeps_time() const noexcept
+    {
+        return limits.answers_within > limits.answers_within.zero() &&
+               limits.answers_within <= options.operation_timeout;
+    }
+    [[nodiscard]] lease_clock::time_point answer_deadline(lease_clock::time_point sent) const noexcept
+    {
+        return adapter_keeps_time() ? lease_clock::time_point::max() : saturating_add(sent, options.operation_timeout);
+    }
+
+    const std::shared_ptr<adapter> backend;
+    const capabilities can;
+    const adapter_limits limits;
+    const locker_options options;
+    const lease_plan::margins margins;
+    /// Somebody hears of the end of every lease, or nobody else ends it.
+    const bool watches_all;
+
+    light_mutex mutex;
     /// Shutting down, orphaned, or without a context: waiters end, and no acquire begins.
-    std::atomic<bool> closed_to_new_{false};
+    std::atomic<bool> closed_to_new{false};
     /// Its context is gone.
-    std::atomic<bool> dead_{false};
-    parking_lot parked_;
-    timer_heap timers_;
-    key_queues queues_;
-    locker_stats stats_;
+    std::atomic<bool> dead{false};
+    parking_lot suspended;
+    timer_heap timers;
+    key_queues queues;
+    locker_stats stats;
 };
 
 } // namespace colock::detail

@@ -6,7 +6,7 @@
 namespace colock::detail {
 
 /// Takes a notice out of the timers when the coroutine that waits on it ends, however that comes.
-struct core::unscheduled
+struct unscheduled
 {
     core& self;
     waitable& source;
@@ -15,8 +15,8 @@ struct core::unscheduled
     {
         work todo;
         {
-            const std::lock_guard guard(self.mutex_);
-            self.timers_.schedule(source, time_point::max());
+            const std::lock_guard guard(self.mutex);
+            self.timers.schedule(source, lease_clock::time_point::max());
             // Whoever else waits on it asks for its own time.
             source.notify(todo.wakes);
         }

@@ -37,7 +37,7 @@ void tell_observer(observer& listener, const work::event& event)
 void work::run(shard& of)
 {
     for (auto& request : requests) {
-        adapter& backend = *of.backend_;
+        adapter& backend = *of.backend;
         record::ptr& subject = request.subject;
         switch (request.what) {
         case action::cancel_wait:
@@ -63,12 +63,12 @@ void work::run(shard& of)
             break;
         }
     }
-    if (of.dead_)
+    if (of.dead)
         wakes.destroy();
     else
         wakes.resume();
     for (const auto& event : events)
-        tell_observer(*of.options_.observer, event);
+        tell_observer(*of.options.observer, event);
 }
 
 } // namespace colock::detail

@@ -1,7 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/acquire_failures.hpp"
+#include "core/acquire_step.hpp"
 #include "core/core.hpp"
 #include "core/departure.hpp"
+#include "core/failures.hpp"
+#include "core/verbs.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
@@ -9,51 +11,86 @@
 
 #include <optional>
 
-namespace colock::detail {
+namespace colock::detail::verbs {
 
 namespace {
 
-/// An uncontended acquire in memory never suspends; every so often it lets others run.
-constexpr unsigned immediate_grants_in_a_row = 64;
-
-} // namespace
-
-void core::stops_acquiring(std::atomic<unsigned>& counter) noexcept
+/// Checks what can be wrong before anything is asked; returns when it began.
+lease_clock::time_point begin_acquire(const core& self, record& wanted)
 {
-    if (add_to(counter, ~0U) == 0 && closed_to_new_)
-        tell_drained();
-}
-
-core::time_point core::begin_acquire(record& wanted) const
-{
-    throw_refused(wanted);
-    throw_if_inherited(wanted);
-    prepare_token(wanted);
+    throw_if_refused(self, wanted);
+    throw_if_inherited(self, wanted);
+    prepare_token(self, wanted);
     return wanted.started = lease_clock::now();
 }
 
-asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wanted)
+/// Readers do not exclude each other: one may ask while those before it are being answered for the first time. Those
+/// who have been told to wait are not overtaken.
+bool asks_beside(const record& wanted, const key_queue& queue)
 {
-    const auto now = self->begin_acquire(*wanted);
+    const auto is_asking_reader = [](const record& member) {
+        return member.mode() == lock_mode::shared && member.under_way == operation::create && member.attempts_made == 0;
+    };
+    return wanted.mode() == lock_mode::shared && !queue.holder &&
+           std::all_of(queue.members.begin(), queue.members.end(), is_asking_reader);
+}
+
+/// To those who are queued before it; nothing if there are none.
+std::optional<last_answer> answer_ahead(core& self, const record& wanted)
+{
+    if (!self.queues.may_have(wanted.key_hash()))
+        return std::nullopt;
+    const std::lock_guard guard(self.mutex);
+    const key_queue* const queue = self.queues.find(wanted);
+    if (!queue || asks_beside(wanted, *queue))
+        return std::nullopt;
+    return queue->holder ? last_answer{.heard = true} : queue->answer;
+}
+
+void send_single(core& self, const record::ptr& wanted, lease_clock::time_point now)
+{
+    {
+        const std::lock_guard guard(self.mutex);
+        static_cast<void>(begin_attempt(self, *wanted, now, true));
+        self.trying.push_back(*wanted);
+    }
+    send_attempt(self, wanted, false);
+}
+
+/// Else what was seen when there was none.
+std::optional<create_outcome> take_answer(core& self, record& wanted, std::uint32_t& seen)
+{
+    const std::lock_guard guard(self.mutex);
+    seen = wanted.version;
+    if (!std::exchange(wanted.outcome_ready, false))
+        return std::nullopt;
+    return std::move(wanted.outcome);
+}
+
+} // namespace
+
+asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted)
+{
+    const auto now = begin_acquire(*self, *wanted);
     // Counted from before the first look at whether the locker is closed: a shutdown that has begun since waits for it.
     departure leaving(*self, wanted);
-    step next = self->grant_at_once(wanted, now);
+    step next = grant_at_once(*self, wanted, now);
     if (next == step::granted) {
         leaving.dismiss();
         co_return record::make_lock(std::move(wanted), std::move(self));
     }
-    if (self->closed_to_new_.load())
-        self->throw_shutting_down(*wanted);
+    if (self->closed_to_new.load())
+        throw_shutting_down(*self, *wanted);
     leaving.takes_time();
     // One that is not thrown by itself is only recorded; nothing is sent after it.
     if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
         throw boost::system::system_error(asio::error::operation_aborted);
-    retry_schedule schedule(wanted->own_policy ? *wanted->own_policy : self->options_.retry, now);
+    retry_schedule schedule(wanted->own_policy ? *wanted->own_policy : self->options.retry, now);
     parked place;
     for (std::optional known(now);; known.reset()) {
         std::uint32_t seen = 0;
         if (next == step::again)
-            next = self->next_step(wanted, schedule, known, seen);
+            next = next_step(*self, wanted, schedule, known, seen);
         switch (next) {
         case step::granted:
             leaving.dismiss();
@@ -76,74 +113,41 @@ asio::awaitable<lock> core::acquire(std::shared_ptr<core> self, record_ptr wante
     }
 }
 
-bool core::is_queued(const record& wanted)
+asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, record::ptr wanted)
 {
-    const std::lock_guard guard(mutex_);
-    return queues_.find(wanted) != nullptr;
-}
-
-/// The uncontended acquire of a backend that answers at once: nothing is queued, parked or collected for later.
-core::step core::grant_at_once(const record_ptr& wanted, time_point now)
-{
-    if (!can_.immediate || options_.observer || (queues_.may_have(wanted->key_hash()) && is_queued(*wanted)) ||
-        closed_to_new_.load())
-        return step::again;
-    wanted->attempting.sent_at_once();
-    wanted->set_sent(now);
-    std::optional<create_outcome> outcome;
-    backend_->start_create(wanted, completion<create_outcome>::into(outcome));
-    if (outcome->status != create_status::granted) {
-        on_created(*wanted, std::move(*outcome));
-        return step::again;
-    }
-    const std::lock_guard guard(mutex_);
-    ++stats_.attempts;
-    wanted->attempts_made.store(1, std::memory_order_relaxed);
-    if (closed_to_new_.load(std::memory_order_relaxed)) {
-        // Closed while the backend was asked: what it granted is given back.
-        wanted->granted = true;
-        wanted->left_trace = true;
-        return step::again;
-    }
-    leases_.hold(*wanted, outcome->fence);
-    return stats_.grants % immediate_grants_in_a_row == 0 ? step::yield : step::granted;
-}
-
-asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> self, record_ptr wanted)
-{
-    const auto now = self->begin_acquire(*wanted);
+    const auto now = begin_acquire(*self, *wanted);
     departure leaving(*self, wanted);
-    if (const step at_once = self->grant_at_once(wanted, now); at_once != step::again) {
+    if (const step at_once = grant_at_once(*self, wanted, now); at_once != step::again) {
         leaving.dismiss();
         lock granted = record::make_lock(std::move(wanted), std::move(self));
         if (at_once == step::yield)
             co_await asio::post(asio::deferred);
         co_return granted;
     }
-    if (self->closed_to_new_.load())
-        self->throw_shutting_down(*wanted);
+    if (self->closed_to_new.load())
+        throw_shutting_down(*self, *wanted);
     leaving.takes_time();
     if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
         throw boost::system::system_error(asio::error::operation_aborted);
-    if (const auto ahead = self->answer_ahead(*wanted)) {
-        if (const auto why = ahead->heard ? ahead->error : self->backend_->trouble())
-            throw_failed(*why, self->context_of(*wanted));
+    if (const auto ahead = answer_ahead(*self, *wanted)) {
+        if (const auto why = ahead->heard ? ahead->error : self->backend->trouble())
+            throw_failed(*why, context_of(*self, *wanted));
         co_return std::nullopt;
     }
     if (!wanted->attempting.was_sent())
-        self->send_single(wanted, now);
+        send_single(*self, wanted, now);
     parked place;
     std::optional<create_outcome> answer;
     for (;;) {
         std::uint32_t seen = 0;
-        self->throw_if_inherited(*wanted);
+        throw_if_inherited(*self, *wanted);
         if (wanted->where() != phase::acquiring) {
             leaving.dismiss();
             co_return record::make_lock(std::move(wanted), std::move(self));
         }
-        answer = self->take_answer(*wanted, seen);
-        if (self->closed_to_new_.load())
-            self->throw_shutting_down(*wanted);
+        answer = take_answer(*self, *wanted, seen);
+        if (self->closed_to_new.load())
+            throw_shutting_down(*self, *wanted);
         if (answer)
             break;
         if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
@@ -155,52 +159,7 @@ asio::awaitable<std::optional<lock>> core::try_acquire(std::shared_ptr<core> sel
         co_return std::nullopt;
     // What was granted too late is given back by the departure.
     throw_failed(
-        answer->status == create_status::failed ? *answer->error : *too_late_to_use(), self->context_of(*wanted));
+        answer->status == create_status::failed ? *answer->error : *too_late_to_use(), context_of(*self, *wanted));
 }
 
-void core::send_single(const record_ptr& wanted, time_point now)
-{
-    {
-        const std::lock_guard guard(mutex_);
-        static_cast<void>(begin_attempt(*wanted, now, true));
-        trying_.push_back(*wanted);
-    }
-    send_attempt(wanted, false);
-}
-
-/// Else what was seen when there was none.
-std::optional<create_outcome> core::take_answer(record& wanted, std::uint32_t& seen)
-{
-    const std::lock_guard guard(mutex_);
-    seen = wanted.version;
-    if (!std::exchange(wanted.outcome_ready, false))
-        return std::nullopt;
-    return std::move(wanted.outcome);
-}
-
-void core::throw_shutting_down(const record& wanted) const
-{
-    throw create_error(errc::shutting_down, context_of(wanted));
-}
-
-void core::throw_inherited(const record& wanted) const
-{
-    throw create_error(errc::forked, context_of(wanted));
-}
-
-void core::throw_refused(const record& wanted) const
-{
-    if (!wanted.refused)
-        return;
-    auto context = context_of(wanted);
-    context.detail = wanted.refused->detail;
-    throw validation_error(wanted.refused->code, std::move(context));
-}
-
-void core::prepare_token(const record& wanted) const
-{
-    if (!can_.immediate)
-        static_cast<void>(wanted.token());
-}
-
-} // namespace colock::detail
+} // namespace colock::detail::verbs

@@ -1,7 +1,13 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/acquire_step.hpp"
 #include "core/collisions.hpp"
 #include "core/core.hpp"
 #include "core/departure.hpp"
+#include "core/failures.hpp"
+#include "core/giving_back.hpp"
+#include "core/handles.hpp"
+#include "core/unscheduled.hpp"
+#include "core/verbs.hpp"
 
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/error.hpp>
@@ -12,15 +18,45 @@
 #include <memory>
 #include <optional>
 
-namespace colock::detail {
+namespace colock::detail::verbs {
+
+namespace {
+
+/// Ends early, with an exception, if the locker does.
+asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, lease_clock::time_point until)
+{
+    const unscheduled at_end{*self, self->pausing};
+    parked place;
+    for (;;) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex);
+            if (self->closed_to_new || lease_clock::now() >= until)
+                break;
+            self->timers.schedule(self->pausing, std::min(self->pausing.due, until));
+            seen = self->pausing.version;
+        }
+        throw_if_inherited(*self, wanted);
+        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
+            throw boost::system::system_error(asio::error::operation_aborted);
+        co_await self->park(self->pausing, place, seen);
+    }
+    if (self->closed_to_new)
+        throw_shutting_down(*self, wanted);
+}
+
+bool all_held(const std::vector<lock>& locks) noexcept
+{
+    return std::all_of(locks.begin(), locks.end(), [](const lock& each) { return each.held(); });
+}
 
 /// One key of a group, from the first attempt until it is granted or given up.
-struct core::candidate
+struct candidate
 {
-    record_ptr wanted;
+    record::ptr wanted;
     departure leaving;
 
-    candidate(core& owner, record_ptr subject) : wanted(std::move(subject)), leaving(owner, wanted)
+    candidate(core& owner, record::ptr subject) : wanted(std::move(subject)), leaving(owner, wanted)
     {
         leaving.takes_time();
     }
@@ -32,17 +68,15 @@ struct core::candidate
 ///
 /// Meanwhile it stands in the busy key's local queue like any other, so that a stream of others cannot shut it out. It
 /// does not take what its turn offers before it has come to that key in order.
-class core::gathering
+class gathering
 {
 public:
     gathering(std::shared_ptr<core> owner, std::vector<std::string> keys, const acquire_options& options)
         : core_(std::move(owner)), keys_(std::move(keys)), options_(options),
-          policy_(options.retry.value_or(core_->options_.retry)), schedule_(policy_, lease_clock::now())
+          policy_(options.retry.value_or(core_->options.retry)), schedule_(policy_, lease_clock::now())
     {
-        group_.core_ = core_;
-        group_.id_ = token::generate().hex();
         for (const auto& key : keys_)
-            core_->throw_refused(*prepare(key));
+            throw_if_refused(*core_, *prepare(key));
     }
 
     [[nodiscard]] asio::awaitable<lock_group> run();
@@ -50,7 +84,7 @@ public:
 private:
     using candidate_ptr = std::unique_ptr<candidate>;
 
-    [[nodiscard]] record_ptr prepare(const std::string& key) const;
+    [[nodiscard]] record::ptr prepare(const std::string& key) const;
     [[nodiscard]] candidate_ptr make_candidate(const std::string& key) const;
     /// Ends with the key that is busy, or with none.
     [[nodiscard]] asio::awaitable<candidate_ptr> round(candidate_ptr waited);
@@ -67,35 +101,36 @@ private:
     const acquire_options options_;
     const retry_policy policy_;
     retry_schedule schedule_;
-    lock_group group_;
+    const std::string group_ = token::generate().hex();
+    std::vector<lock> locks_;
     collisions collisions_;
-    time_point round_began_{};
+    lease_clock::time_point round_began_{};
     std::uint32_t rounds_ = 0;
     lease_clock::duration answer_took_{0};
     /// Of the last round, if it was not a busy key that ended it.
     failure_ptr last_error_;
 };
 
-core::record_ptr core::gathering::prepare(const std::string& key) const
+record::ptr gathering::prepare(const std::string& key) const
 {
-    auto wanted = core::prepare(core_, std::string(key), acquire_options(options_), renewal::manual, true, group_.id_);
+    auto wanted = verbs::prepare(core_, std::string(key), acquire_options(options_), renewal::manual, true, group_);
     wanted->attempting.asks_leave(key != keys_.front());
     wanted->started = schedule_.start();
     return wanted;
 }
 
 /// It takes over what the group has seen: an acquire that ends tells how the last round ended.
-core::gathering::candidate_ptr core::gathering::make_candidate(const std::string& key) const
+gathering::candidate_ptr gathering::make_candidate(const std::string& key) const
 {
     auto wanted = prepare(key);
-    core_->prepare_token(*wanted);
+    prepare_token(*core_, *wanted);
     wanted->attempts_made = rounds_;
     wanted->attempting.answer_took(answer_took_);
     wanted->outcome.error = last_error_;
     return std::make_unique<candidate>(*core_, std::move(wanted));
 }
 
-asio::awaitable<lock_group> core::gathering::run()
+asio::awaitable<lock_group> gathering::run()
 {
     candidate_ptr busy;
     for (;;) {
@@ -110,8 +145,8 @@ asio::awaitable<lock_group> core::gathering::run()
         } catch (...) {
             failure = std::current_exception();
         }
-        if (!failure && !busy && group_.held())
-            co_return std::move(group_);
+        if (!failure && !busy && all_held(locks_))
+            co_return core::handles::make_group(core_, group_, std::move(locks_));
         if (busy)
             note_failure(*busy);
         const bool lost = !failure && !busy;
@@ -127,30 +162,30 @@ asio::awaitable<lock_group> core::gathering::run()
 
 /// Newest first, all at once: answers that do not come are not waited for one after the other, nor beyond the policy's
 /// total time.
-asio::awaitable<void> core::gathering::give_back()
+asio::awaitable<void> gathering::give_back()
 {
-    auto locks = std::exchange(group_.locks_, {});
-    std::vector<record_ptr> ending;
+    auto locks = std::exchange(locks_, {});
+    std::vector<record::ptr> ending;
     for (auto each = locks.rbegin(); each != locks.rend(); ++each) {
-        ending.emplace_back(&record::of(each->record_));
-        core_->let_go(*ending.back());
+        ending.emplace_back(&core::handles::record_of(*each));
+        let_go(*core_, *ending.back());
     }
     {
-        const std::lock_guard guard(core_->mutex_);
+        const std::lock_guard guard(core_->mutex);
         const auto until =
-            std::min(saturating_add(lease_clock::now(), core_->options_.operation_timeout), schedule_.deadline());
+            std::min(saturating_add(lease_clock::now(), core_->options.operation_timeout), schedule_.deadline());
         for (const auto& each : ending)
             each->answer_deadline = until;
     }
     parked place;
     for (const auto& each : ending) {
         std::uint32_t seen = 0;
-        while (core_->await_answer(*each, seen))
+        while (must_await_answer(*core_, *each, seen))
             co_await core_->park(*each, place, seen);
     }
 }
 
-asio::awaitable<core::gathering::candidate_ptr> core::gathering::round(candidate_ptr waited)
+asio::awaitable<gathering::candidate_ptr> gathering::round(candidate_ptr waited)
 {
     round_began_ = lease_clock::now();
     for (const auto& key : keys_) {
@@ -158,18 +193,18 @@ asio::awaitable<core::gathering::candidate_ptr> core::gathering::round(candidate
         if (!co_await attempt(*one))
             co_return one;
         one->leaving.dismiss();
-        group_.locks_.push_back(record::make_lock(std::move(one->wanted), std::shared_ptr(core_)));
+        locks_.push_back(record::make_lock(std::move(one->wanted), std::shared_ptr(core_)));
     }
     co_return nullptr;
 }
 
 /// True if it is granted. Else it waits for its turn.
-asio::awaitable<bool> core::gathering::attempt(candidate& one)
+asio::awaitable<bool> gathering::attempt(candidate& one)
 {
     if (!one.wanted->attempting.was_sent()) {
         const auto now = lease_clock::now();
         one.wanted->attempting.counts(now >= schedule_.next_at());
-        if (const step at_once = core_->grant_at_once(one.wanted, now); at_once != step::again) {
+        if (const step at_once = grant_at_once(*core_, one.wanted, now); at_once != step::again) {
             if (at_once == step::yield)
                 co_await asio::post(asio::deferred);
             co_return true;
@@ -181,12 +216,12 @@ asio::awaitable<bool> core::gathering::attempt(candidate& one)
     co_return reached == step::granted;
 }
 
-asio::awaitable<core::step> core::gathering::proceed(candidate& one, step until)
+asio::awaitable<step> gathering::proceed(candidate& one, step until)
 {
     parked place;
     for (;;) {
         std::uint32_t seen = 0;
-        const step next = core_->next_step(one.wanted, schedule_, std::nullopt, seen);
+        const step next = next_step(*core_, one.wanted, schedule_, std::nullopt, seen);
         if (next == step::granted || next == step::turn || next == until)
             co_return next;
         if (next == step::again)
@@ -199,21 +234,21 @@ asio::awaitable<core::step> core::gathering::proceed(candidate& one, step until)
     }
 }
 
-void core::gathering::note_failure(const candidate& busy)
+void gathering::note_failure(const candidate& busy)
 {
     ++rounds_;
     answer_took_ = busy.wanted->attempting.answer_took();
     {
         // Another thread's release may be handing over to it, and be told that this has failed.
-        const std::lock_guard guard(core_->mutex_);
+        const std::lock_guard guard(core_->mutex);
         last_error_ = busy.wanted->outcome.error;
     }
     // What is waited for at the first key, nothing was held for.
-    if (!last_error_ && !group_.locks_.empty())
-        collisions_.lost(round_began_, lease_clock::now(), group_.locks_.size() + 1, schedule_.delay());
+    if (!last_error_ && !locks_.empty())
+        collisions_.lost(round_began_, lease_clock::now(), locks_.size() + 1, schedule_.delay());
 }
 
-asio::awaitable<core::gathering::candidate_ptr> core::gathering::await_turn(candidate_ptr busy)
+asio::awaitable<gathering::candidate_ptr> gathering::await_turn(candidate_ptr busy)
 {
     // The first key may be taken as soon as it is free.
     if (co_await proceed(*busy, step::turn) == step::granted)
@@ -224,21 +259,21 @@ asio::awaitable<core::gathering::candidate_ptr> core::gathering::await_turn(cand
         co_await pause(core_, *wanted, until);
         co_return nullptr;
     }
-    if (!core_->can_.fifo)
+    if (!core_->can.fifo)
         co_return busy;
     // A backend that keeps a queue has granted it to this claim by now: it is given back, until its turn in the order.
     auto fresh = make_candidate(busy->wanted->key());
     {
-        const std::lock_guard guard(core_->mutex_);
+        const std::lock_guard guard(core_->mutex);
         if (!busy->wanted->attempting.was_told())
             co_return busy;
-        core_->queues_.change_places(*busy->wanted, *fresh->wanted);
+        core_->queues.change_places(*busy->wanted, *fresh->wanted);
     }
     co_return fresh;
 }
 
 /// As a grant that arrives too late.
-asio::awaitable<void> core::gathering::start_again_after_loss()
+asio::awaitable<void> gathering::start_again_after_loss()
 {
     ++rounds_;
     last_error_ =
@@ -248,13 +283,15 @@ asio::awaitable<void> core::gathering::start_again_after_loss()
     failed->outcome.error = last_error_;
     const last_answer last{.heard = true, .error = last_error_};
     if (!schedule_.failed(lease_clock::now()))
-        core_->give_up(*failed, schedule_, last);
+        throw_retries_ended(*core_, *failed, schedule_, last);
     co_await pause(core_, *failed, std::min(schedule_.next_at(), schedule_.deadline()));
     if (lease_clock::now() >= schedule_.deadline())
-        core_->give_up(*failed, schedule_, last);
+        throw_retries_ended(*core_, *failed, schedule_, last);
 }
 
-asio::awaitable<lock_group> core::acquire_all(
+} // namespace
+
+asio::awaitable<lock_group> acquire_all(
     std::shared_ptr<core> self, std::vector<std::string> keys, acquire_options options)
 {
     if (keys.empty()) {
@@ -268,11 +305,17 @@ asio::awaitable<lock_group> core::acquire_all(
     co_return co_await all.run();
 }
 
-asio::awaitable<std::vector<lock_report>> core::extend_each(std::vector<lock>& locks, std::chrono::milliseconds ttl)
+} // namespace colock::detail::verbs
+
+namespace colock {
+
+namespace {
+
+asio::awaitable<std::vector<lock_report>> extend_each(std::vector<lock>& locks, std::chrono::milliseconds ttl)
 {
     // All of them before any is extended: what is done by halves has to be reported, not thrown.
     for (const lock& each : locks)
-        each.core_->check_extend(record::of(each.record_), ttl);
+        detail::verbs::check_extend(detail::core::handles::core_of(each), detail::core::handles::record_of(each), ttl);
     std::vector<lock_report> reports;
     for (auto each = locks.rbegin(); each != locks.rend(); ++each) {
         lock_report& report = reports.emplace_back();
@@ -286,7 +329,7 @@ asio::awaitable<std::vector<lock_report>> core::extend_each(std::vector<lock>& l
     co_return reports;
 }
 
-asio::awaitable<std::vector<lock_report>> core::release_each(std::vector<lock> locks)
+asio::awaitable<std::vector<lock_report>> release_each(std::vector<lock> locks)
 {
     std::vector<lock_report> reports;
     while (!locks.empty()) {
@@ -303,16 +346,7 @@ asio::awaitable<std::vector<lock_report>> core::release_each(std::vector<lock> l
     co_return reports;
 }
 
-asio::awaitable<lock> core::acquire_for_group(
-    std::shared_ptr<core> self, std::string group, std::string key, acquire_options options)
-{
-    auto wanted = core::prepare(self, std::move(key), std::move(options), renewal::manual, true, group);
-    return acquire(std::move(self), std::move(wanted));
-}
-
-} // namespace colock::detail
-
-namespace colock {
+} // namespace
 
 lock_group& lock_group::operator=(lock_group&& other) noexcept
 {
@@ -347,17 +381,18 @@ asio::awaitable<void> lock_group::acquire(std::string key, acquire_options optio
         throw validation_error(
             errc::invalid_options, {.key = key, .detail = "the group is empty or was moved from; acquire a new one"});
     }
-    locks_.push_back(co_await detail::core::acquire_for_group(core_, id_, std::move(key), std::move(options)));
+    auto wanted = detail::verbs::prepare(core_, std::move(key), std::move(options), renewal::manual, true, id_);
+    locks_.push_back(co_await detail::verbs::acquire(core_, std::move(wanted)));
 }
 
 asio::awaitable<std::vector<lock_report>> lock_group::extend(std::chrono::milliseconds ttl)
 {
-    return detail::core::extend_each(locks_, ttl);
+    return extend_each(locks_, ttl);
 }
 
 asio::awaitable<std::vector<lock_report>> lock_group::release()
 {
-    return detail::core::release_each(std::exchange(locks_, {}));
+    return release_each(std::exchange(locks_, {}));
 }
 
 } // namespace colock

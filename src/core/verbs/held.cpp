@@ -1,6 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/core.hpp"
+#include "core/failures.hpp"
+#include "core/giving_back.hpp"
 #include "core/validation.hpp"
+#include "core/verbs.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/cancellation_state.hpp>
@@ -9,7 +12,7 @@
 
 #include <algorithm>
 
-namespace colock::detail {
+namespace colock::detail::verbs {
 
 namespace {
 
@@ -18,73 +21,17 @@ struct leaves_rest_to_core
 {
     core& self;
     record& ending;
-    ~leaves_rest_to_core() { self.let_go(ending); }
+    ~leaves_rest_to_core() { let_go(self, ending); }
 };
 
-} // namespace
-
-asio::awaitable<void> core::release(std::shared_ptr<core> self, record_ptr held, on_failure report)
-{
-    if (report == on_failure::quiet && self->release_at_once(held))
-        co_return;
-    const bool was_held = held->where() == phase::held;
-    std::uint32_t seen = 0;
-    bool waits = was_held && self->begin_release(*held, &seen);
-    if (held->where() == phase::ending) {
-        const leaves_rest_to_core rest{*self, *held};
-        parked place;
-        for (; waits; waits = self->await_answer(*held, seen))
-            co_await self->park(*held, place, seen);
-    }
-    if (report == on_failure::raise)
-        self->raise_failed_release(*held, was_held);
-}
-
-asio::awaitable<void> core::release_uncancelled(std::shared_ptr<core> self, record_ptr held)
-{
-    parked place;
-    place.deaf = true;
-    std::uint32_t seen = 0;
-    for (bool waits = self->begin_release(*held, &seen); waits; waits = self->await_answer(*held, seen))
-        co_await self->park(*held, place, seen);
-}
-
-bool core::await_answer(record& ending, std::uint32_t& seen)
-{
-    if (ending.where() == phase::ended)
-        return false;
-    const std::lock_guard guard(mutex_);
-    return is_unanswered(ending, seen);
-}
-
-bool core::is_unanswered(record& ending, std::uint32_t& seen)
-{
-    ending.watch_end();
-    if (ending.where() == phase::ended || ending.answered)
-        return false;
-    seen = ending.version;
-    const bool first_look = ending.answer_deadline == time_point::max();
-    const bool just_sent = ending.under_way == operation::give_back && ending.retry_at == time_point::max();
-    if (first_look && just_sent && adapter_keeps_time())
-        return true;
-    const auto now = lease_clock::now();
-    if (first_look)
-        ending.answer_deadline = saturating_add(now, options_.operation_timeout);
-    if (now >= ending.answer_deadline)
-        return false;
-    ending.answer_by = std::min(ending.answer_by, ending.answer_deadline);
-    timers_.schedule(ending, std::min(ending.retry_at, ending.answer_by));
-    return true;
-}
-
-void core::raise_failed_release(record& ended, bool was_held)
+void raise_failed_release(core& self, record& ended, bool was_held)
 {
     error_code code;
     failure_ptr why;
     bool silent = false;
-    auto context = context_of(ended);
+    auto context = context_of(self, ended);
     {
-        const std::lock_guard guard(mutex_);
+        const std::lock_guard guard(self.mutex);
         const bool lost = ended.end_reason && *ended.end_reason != lost_reason::released;
         if (!was_held) {
             // A second release, or one of a lock whose loss was reported already.
@@ -102,7 +49,7 @@ void core::raise_failed_release(record& ended, bool was_held)
         }
     }
     if (silent)
-        why = unanswered();
+        why = unanswered(self);
     if (why) {
         code = why->code;
         context.cause = why->cause;
@@ -112,27 +59,38 @@ void core::raise_failed_release(record& ended, bool was_held)
         throw release_error(code, std::move(context));
 }
 
-asio::awaitable<void> core::extend(std::shared_ptr<core> self, record_ptr held, std::chrono::milliseconds ttl)
+} // namespace
+
+asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_failure report)
 {
-    self->check_extend(*held, ttl);
-    if (self->is_deaf())
-        throw extend_error(errc::shutting_down, self->context_of(*held));
-    parked place;
+    if (report == on_failure::quiet && release_at_once(*self, held))
+        co_return;
+    const bool was_held = held->where() == phase::held;
     std::uint32_t seen = 0;
-    const auto result = std::make_shared<std::optional<extend_outcome>>();
-    // A renewal may be under way, or another extend.
-    while (!self->begin_extend(held, ttl, result, seen))
-        co_await self->park(*held, place, seen);
-    const auto until = self->answer_deadline(lease_clock::now());
-    while (self->await_result(*held, *result, until, seen))
-        co_await self->park(*held, place, seen);
-    self->report_extended(*held, *result);
+    bool waits = was_held && begin_release(*self, *held, &seen);
+    if (held->where() == phase::ending) {
+        const leaves_rest_to_core rest{*self, *held};
+        parked place;
+        for (; waits; waits = must_await_answer(*self, *held, seen))
+            co_await self->park(*held, place, seen);
+    }
+    if (report == on_failure::raise)
+        raise_failed_release(*self, *held, was_held);
 }
 
-void core::check_extend(const record& held, std::chrono::milliseconds ttl) const
+asio::awaitable<void> release_uncancelled(std::shared_ptr<core> self, record::ptr held)
+{
+    parked place;
+    place.deaf = true;
+    std::uint32_t seen = 0;
+    for (bool waits = begin_release(*self, *held, &seen); waits; waits = must_await_answer(*self, *held, seen))
+        co_await self->park(*held, place, seen);
+}
+
+void check_extend(const core& self, const record& held, std::chrono::milliseconds ttl)
 {
     using namespace std::chrono_literals;
-    auto context = context_of(held);
+    auto context = context_of(self, held);
     if (held.ttl() == 0ms) {
         context.detail = "the lock has no ttl, there is nothing to extend; acquire it with one";
         throw validation_error(errc::invalid_ttl, std::move(context));
@@ -141,24 +99,26 @@ void core::check_extend(const record& held, std::chrono::milliseconds ttl) const
         context.detail = "the ttl is 0 ms; a lock with a ttl cannot be made one without, give a positive one";
         throw validation_error(errc::invalid_ttl, std::move(context));
     }
-    if (const auto refused = check_ttl(ttl, limits_, can_)) {
+    if (const auto refused = check_ttl(ttl, self.limits, self.can)) {
         context.detail = refused->detail;
         throw validation_error(refused->code, std::move(context));
     }
 }
 
-bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
+namespace {
+
+bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds ttl,
     const std::shared_ptr<std::optional<extend_outcome>>& result, std::uint32_t& seen)
 {
     record& subject = *held;
     const auto not_held = [&](lost_reason reason) {
-        auto context = context_of(subject);
+        auto context = context_of(self, subject);
         context.detail = std::string("its lease had ended: ") + to_string(reason);
         throw extend_error(errc::not_held, std::move(context));
     };
     work todo;
     {
-        std::unique_lock guard(mutex_);
+        std::unique_lock guard(self.mutex);
         if (subject.where() != phase::held) {
             const auto reason = subject.end_reason.value_or(lost_reason::released);
             guard.unlock();
@@ -168,46 +128,47 @@ bool core::begin_extend(const record_ptr& held, std::chrono::milliseconds ttl,
         if (subject.lease().has_ended(now)) {
             guard.unlock();
             const auto reason = leases::end_of(subject, now);
-            declare_lost(held, reason);
+            self.declare_lost(held, reason);
             not_held(reason);
         }
         seen = subject.version;
         if (subject.under_way != operation::none)
             return false;
         subject.set_sent(now);
-        leases_.expect(subject, ttl, todo);
+        self.leased.expect(subject, ttl, todo);
         subject.under_way = operation::extend;
         subject.extend_ttl = ttl;
         subject.extend_result = result;
-        leases_.reschedule(subject);
+        self.leased.reschedule(subject);
     }
-    todo.run(*this);
-    backend_->start_extend(held, ttl, completion<extend_outcome>::bind<&record::on_extended>(held));
+    todo.run(self);
+    self.backend->start_extend(held, ttl, completion<extend_outcome>::bind<&record::on_extended>(held));
     return true;
 }
 
 template <class Outcome>
-bool core::await_result(record& held, const std::optional<Outcome>& result, time_point until, std::uint32_t& seen)
+bool await_result(
+    core& self, record& held, const std::optional<Outcome>& result, lease_clock::time_point until, std::uint32_t& seen)
 {
-    const std::lock_guard guard(mutex_);
+    const std::lock_guard guard(self.mutex);
     if (result || held.where() == phase::ended || lease_clock::now() >= until)
         return false;
     held.answer_by = std::min(held.answer_by, until);
     if (held.where() == phase::held)
-        leases_.reschedule(held);
+        self.leased.reschedule(held);
     else
-        timers_.schedule(held, std::min(held.retry_at, held.answer_by));
+        self.timers.schedule(held, std::min(held.retry_at, held.answer_by));
     seen = held.version;
     return true;
 }
 
-void core::report_extended(const record& held, const std::optional<extend_outcome>& result)
+void report_extended(core& self, const record& held, const std::optional<extend_outcome>& result)
 {
-    auto context = context_of(held);
+    auto context = context_of(self, held);
     error_code code;
     failure_ptr why;
     {
-        const std::lock_guard guard(mutex_);
+        const std::lock_guard guard(self.mutex);
         if (result && result->status == extend_status::extended && held.where() == phase::held)
             return;
         if (result && result->status == extend_status::failed) {
@@ -219,7 +180,7 @@ void core::report_extended(const record& held, const std::optional<extend_outcom
         }
     }
     if (!code) {
-        why = why ? why : unanswered();
+        why = why ? why : unanswered(self);
         code = why->code;
         context.cause = why->cause;
         context.detail = why->detail;
@@ -227,41 +188,63 @@ void core::report_extended(const record& held, const std::optional<extend_outcom
     throw extend_error(code, std::move(context));
 }
 
-asio::awaitable<bool> core::is_valid(std::shared_ptr<core> self, record_ptr held)
+} // namespace
+
+asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl)
 {
+    check_extend(*self, *held, ttl);
     if (self->is_deaf())
-        throw error(errc::shutting_down, self->context_of(*held));
-    const auto result = std::make_shared<std::optional<valid_outcome>>();
+        throw extend_error(errc::shutting_down, context_of(*self, *held));
     parked place;
     std::uint32_t seen = 0;
-    for (;;) {
-        const auto begun = self->begin_is_valid(held, result, seen);
-        if (begun == query_start::ended)
-            co_return false;
-        if (begun == query_start::started)
-            break;
+    const auto result = std::make_shared<std::optional<extend_outcome>>();
+    // A renewal may be under way, or another extend.
+    while (!begin_extend(*self, held, ttl, result, seen))
         co_await self->park(*held, place, seen);
-    }
     const auto until = self->answer_deadline(lease_clock::now());
-    while (self->await_result(*held, *result, until, seen))
+    while (await_result(*self, *held, *result, until, seen))
         co_await self->park(*held, place, seen);
-    std::optional<valid_outcome> answer;
-    bool still_held = false;
-    {
-        const std::lock_guard guard(self->mutex_);
-        answer = *result;
-        still_held = held->where() == phase::held;
-    }
-    if (!answer || answer->error)
-        self->throw_unanswered(answer ? answer->error : nullptr, effect::none, self->context_of(*held));
-    co_return still_held && answer->valid;
+    report_extended(*self, *held, *result);
 }
 
-core::query_start core::begin_is_valid(
-    const record_ptr& held, const std::shared_ptr<std::optional<valid_outcome>>& result, std::uint32_t& seen)
+namespace {
+
+enum class query_start : unsigned char
+{
+    started,
+    busy,
+    ended,
+};
+
+void on_checked(core& self, const record::ptr& held, std::optional<valid_outcome>& result, valid_outcome outcome)
+{
+    work todo;
+    {
+        const std::lock_guard guard(self.mutex);
+        held->under_way = operation::none;
+        held->answer_by = lease_clock::time_point::max();
+        if (held->where() == phase::ended)
+            return;
+        if (held->where() == phase::ending) {
+            self.settling.give_back(*held, todo);
+        } else if (!outcome.error && !outcome.valid) {
+            self.leased.begin_end(*held, leases::end_of(*held, lease_clock::now()), todo);
+        } else {
+            // A renewal that fell due meanwhile gave way to the question.
+            held->plan.catches_up(lease_clock::now());
+            self.leased.reschedule(*held);
+        }
+        result = std::move(outcome);
+        held->notify(todo.wakes);
+    }
+    todo.run(self);
+}
+
+query_start begin_is_valid(core& self, const record::ptr& held,
+    const std::shared_ptr<std::optional<valid_outcome>>& result, std::uint32_t& seen)
 {
     {
-        const std::lock_guard guard(mutex_);
+        const std::lock_guard guard(self.mutex);
         if (held->where() != phase::held)
             return query_start::ended;
         seen = held->version;
@@ -270,54 +253,43 @@ core::query_start core::begin_is_valid(
         held->under_way = operation::query;
         held->set_sent(lease_clock::now());
     }
-    backend_->start_is_valid(held, [held, result](valid_outcome outcome) {
+    self.backend->start_is_valid(held, [held, result](valid_outcome outcome) {
         if (const pinned_core alive{*held})
-            alive->on_checked(held, *result, std::move(outcome));
+            on_checked(*alive, held, *result, std::move(outcome));
     });
     return query_start::started;
 }
 
-void core::on_checked(const record_ptr& held, std::optional<valid_outcome>& result, valid_outcome outcome)
-{
-    work todo;
-    {
-        const std::lock_guard guard(mutex_);
-        held->under_way = operation::none;
-        held->answer_by = time_point::max();
-        if (held->where() == phase::ended)
-            return;
-        if (held->where() == phase::ending) {
-            settler_.give_back(*held, todo);
-        } else if (!outcome.error && !outcome.valid) {
-            leases_.begin_end(*held, leases::end_of(*held, lease_clock::now()), todo);
-        } else {
-            // A renewal that fell due meanwhile gave way to the question.
-            held->plan.catches_up(lease_clock::now());
-            leases_.reschedule(*held);
-        }
-        result = std::move(outcome);
-        held->notify(todo.wakes);
-    }
-    todo.run(*this);
-}
+} // namespace
 
-asio::awaitable<void> core::supervise(std::shared_ptr<core> self, record_ptr held)
+asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr held)
 {
-    // Cancelled as soon as the body ends, which is the rule: exceptions for that would cost more than all else.
-    co_await asio::this_coro::throw_if_cancelled(false);
-    // The group that it runs in emits one cancellation only: whatever its type, it must not be missed.
-    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    if (self->is_deaf())
+        throw error(errc::shutting_down, context_of(*self, *held));
+    const auto result = std::make_shared<std::optional<valid_outcome>>();
     parked place;
-    while ((co_await asio::this_coro::cancellation_state).cancelled() == asio::cancellation_type::none) {
-        std::uint32_t seen = 0;
-        {
-            const std::lock_guard guard(self->mutex_);
-            if (held->plan.body_stops() || (held->end_reason && *held->end_reason != lost_reason::released))
-                co_return;
-            seen = held->version;
-        }
-        co_await self->park(*held, place, seen, asio::as_tuple(asio::deferred));
+    std::uint32_t seen = 0;
+    for (;;) {
+        const auto begun = begin_is_valid(*self, held, result, seen);
+        if (begun == query_start::ended)
+            co_return false;
+        if (begun == query_start::started)
+            break;
+        co_await self->park(*held, place, seen);
     }
+    const auto until = self->answer_deadline(lease_clock::now());
+    while (await_result(*self, *held, *result, until, seen))
+        co_await self->park(*held, place, seen);
+    std::optional<valid_outcome> answer;
+    bool still_held = false;
+    {
+        const std::lock_guard guard(self->mutex);
+        answer = *result;
+        still_held = held->where() == phase::held;
+    }
+    if (!answer || answer->error)
+        throw_unanswered(*self, answer ? answer->error : nullptr, effect::none, context_of(*self, *held));
+    co_return still_held && answer->valid;
 }
 
 namespace {
@@ -334,16 +306,16 @@ listening(Leave) -> listening<Leave>;
 
 } // namespace
 
-asio::awaitable<lost_reason> core::lost(std::shared_ptr<core> self, record_ptr held)
+asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record::ptr held)
 {
     const auto count = [&self, &held](bool enter) {
-        const std::lock_guard guard(self->mutex_);
+        const std::lock_guard guard(self->mutex);
         if (enter)
             held->plan.listener_enters();
         else
             held->plan.listener_leaves();
         if (held->where() == phase::held)
-            self->leases_.reschedule(*held);
+            self->leased.reschedule(*held);
     };
     count(true);
     const listening leave{[&count] { count(false); }};
@@ -351,11 +323,11 @@ asio::awaitable<lost_reason> core::lost(std::shared_ptr<core> self, record_ptr h
     for (;;) {
         std::uint32_t seen = 0;
         {
-            const std::lock_guard guard(self->mutex_);
+            const std::lock_guard guard(self->mutex);
             if (held->end_reason)
                 co_return *held->end_reason;
             // Without its context there is no timer that could tell.
-            if (self->dead_)
+            if (self->dead)
                 co_return lost_reason::shutting_down;
             seen = held->version;
         }
@@ -366,4 +338,4 @@ asio::awaitable<lost_reason> core::lost(std::shared_ptr<core> self, record_ptr h
     }
 }
 
-} // namespace colock::detail
+} // namespace colock::detail::verbs

@@ -1,84 +1,44 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/core.hpp"
 #include "core/unscheduled.hpp"
+#include "core/verbs.hpp"
 
 #include <algorithm>
 
-namespace colock::detail {
+namespace colock::detail::verbs {
 
-void core::orphan()
-{
-    work todo;
-    {
-        const std::lock_guard guard(mutex_);
-        closed_to_new_ = true;
-        pausing_.notify(todo.wakes);
-        queues_.for_each([&](record& member) { member.notify(todo.wakes); });
-    }
-    todo.run(*this);
-    detach_from_backend(options_.operation_timeout, [](closed) {});
-}
+namespace {
 
-void core::detach_from_backend(lease_clock::duration patience, completion<closed> done)
+/// What is still asked of it may take so long.
+void detach_from_backend(core& self, lease_clock::duration patience, completion<closed> done)
 {
     bool is_last = false;
     {
-        const std::lock_guard guard(mutex_);
-        is_last = !std::exchange(detached_, true) && backend_->remove_user() && !dead_;
+        const std::lock_guard guard(self.mutex);
+        is_last = !std::exchange(self.detached, true) && self.backend->remove_user() && !self.dead;
     }
     if (is_last)
-        backend_->start_close(patience, std::move(done));
+        self.backend->start_close(patience, std::move(done));
     else
         done(closed{});
 }
 
-asio::awaitable<shutdown_report> core::shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline)
-{
-    const auto until = saturating_add(lease_clock::now(), deadline);
-    self->begin_shutdown();
-    const unscheduled at_end{*self, self->settler_.drained()};
-    parked place;
-    for (;;) {
-        std::uint32_t seen = 0;
-        {
-            const std::lock_guard guard(self->mutex_);
-            // What ends inside the call that another thread has made is not to be reported as unsettled, and takes no
-            // time.
-            const bool ends_at_once =
-                self->quick_releases_begun_ != self->quick_releases_ended_ || self->granting_at_once_ != 0;
-            if (self->leases_.all().empty() && self->settler_.empty() && self->acquiring_ == 0 && !ends_at_once)
-                break;
-            if (lease_clock::now() < until)
-                self->timers_.schedule(self->settler_.drained(), std::min(self->settler_.drained().due, until));
-            else if (!ends_at_once)
-                break;
-            seen = self->settler_.drained().version;
-        }
-        co_await self->park(self->settler_.drained(), place, seen);
-    }
-    auto report = self->end_shutdown();
-    // A backend may have something to take back by itself; but what is unsettled here has had its time.
-    const auto patience = report.unsettled.empty() ? self->options_.operation_timeout : std::chrono::milliseconds(0);
-    co_await close_backend(self, patience, until);
-    report.unproven += self->backend_->unproven();
-    co_return report;
-}
-
-struct core::close_state : notice
+struct close_state : notice
 {
     bool over = false;
 };
 
-asio::awaitable<void> core::close_backend(std::shared_ptr<core> self, lease_clock::duration patience, time_point until)
+asio::awaitable<void> close_backend(
+    std::shared_ptr<core> self, lease_clock::duration patience, lease_clock::time_point until)
 {
     auto state = std::make_shared<close_state>();
-    self->detach_from_backend(patience, [state, weak = self->weak_from_this()](closed) {
+    detach_from_backend(*self, patience, [state, weak = self->weak_from_this()](closed) {
         const auto owner = weak.lock();
         if (!owner)
             return;
         work todo;
         {
-            const std::lock_guard guard(owner->mutex_);
+            const std::lock_guard guard(owner->mutex);
             state->over = true;
             state->notify(todo.wakes);
         }
@@ -89,66 +49,113 @@ asio::awaitable<void> core::close_backend(std::shared_ptr<core> self, lease_cloc
     for (;;) {
         std::uint32_t seen = 0;
         {
-            const std::lock_guard guard(self->mutex_);
+            const std::lock_guard guard(self->mutex);
             if (state->over || lease_clock::now() >= until)
                 co_return;
-            self->timers_.schedule(*state, until);
+            self->timers.schedule(*state, until);
             seen = state->version;
         }
         co_await self->park(*state, place, seen);
     }
 }
 
-void core::begin_shutdown()
+void begin_shutdown(core& self)
 {
     work todo;
     {
-        const std::lock_guard guard(mutex_);
-        closed_to_new_ = true;
-        pausing_.notify(todo.wakes);
-        queues_.for_each([&](record& member) { member.notify(todo.wakes); });
-        for (auto next = leases_.all().begin(); next != leases_.all().end();) {
+        const std::lock_guard guard(self.mutex);
+        self.closed_to_new = true;
+        self.pausing.notify(todo.wakes);
+        self.queues.for_each([&](record& member) { member.notify(todo.wakes); });
+        for (auto next = self.leased.all().begin(); next != self.leased.all().end();) {
             record& held = *next++;
             if (held.plan.body_runs())
-                leases_.stop_body(held, lost_reason::shutting_down, todo);
+                self.leased.stop_body(held, lost_reason::shutting_down, todo);
             else
-                leases_.begin_end(held, lost_reason::shutting_down, todo);
+                self.leased.begin_end(held, lost_reason::shutting_down, todo);
         }
     }
-    todo.run(*this);
+    todo.run(self);
 }
 
 /// Acquires that have been told to end, but not by their backend: what it has granted them, or may yet, is to be given
 /// back.
-void core::report_undecided(std::vector<std::string>& keys)
+void report_undecided(core& self, std::vector<std::string>& keys)
 {
     const auto add = [&](const record& wanted) {
         const bool is_granted = wanted.outcome_ready && wanted.outcome.status == create_status::granted;
-        const bool keeps_a_place = wanted.left_trace && can_.fifo && !can_.immediate;
+        const bool keeps_a_place = wanted.left_trace && self.can.fifo && !self.can.immediate;
         if (wanted.under_way != operation::none || wanted.tainted() || is_granted || keeps_a_place)
             keys.push_back(wanted.key());
     };
-    queues_.for_each(add);
-    std::for_each(trying_.begin(), trying_.end(), add);
+    self.queues.for_each(add);
+    std::for_each(self.trying.begin(), self.trying.end(), add);
 }
 
-shutdown_report core::end_shutdown()
+shutdown_report end_shutdown(core& self)
 {
     shutdown_report report;
     work todo;
     {
-        const std::lock_guard guard(mutex_);
-        for (record& held : leases_.all()) {
+        const std::lock_guard guard(self.mutex);
+        for (record& held : self.leased.all()) {
             report.still_running.push_back(held.key());
             held.plan.left_to_its_ttl();
-            leases_.reschedule(held);
+            self.leased.reschedule(held);
         }
-        report.unsettled = settler_.leave_behind(todo);
-        report_undecided(report.unsettled);
-        report.unproven = stats_.unproven;
+        report.unsettled = self.settling.leave_behind(todo);
+        report_undecided(self, report.unsettled);
+        report.unproven = self.stats.unproven;
     }
-    todo.run(*this);
+    todo.run(self);
     return report;
 }
 
-} // namespace colock::detail
+} // namespace
+
+void orphan(core& self)
+{
+    work todo;
+    {
+        const std::lock_guard guard(self.mutex);
+        self.closed_to_new = true;
+        self.pausing.notify(todo.wakes);
+        self.queues.for_each([&](record& member) { member.notify(todo.wakes); });
+    }
+    todo.run(self);
+    detach_from_backend(self, self.options.operation_timeout, [](closed) {});
+}
+
+asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline)
+{
+    const auto until = saturating_add(lease_clock::now(), deadline);
+    begin_shutdown(*self);
+    const unscheduled at_end{*self, self->settling.drained()};
+    parked place;
+    for (;;) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex);
+            // What ends inside the call that another thread has made is not to be reported as unsettled, and takes no
+            // time.
+            const bool ends_at_once =
+                self->quick_releases_begun != self->quick_releases_ended || self->granting_at_once != 0;
+            if (self->leased.all().empty() && self->settling.empty() && self->acquiring == 0 && !ends_at_once)
+                break;
+            if (lease_clock::now() < until)
+                self->timers.schedule(self->settling.drained(), std::min(self->settling.drained().due, until));
+            else if (!ends_at_once)
+                break;
+            seen = self->settling.drained().version;
+        }
+        co_await self->park(self->settling.drained(), place, seen);
+    }
+    auto report = end_shutdown(*self);
+    // A backend may have something to take back by itself; but what is unsettled here has had its time.
+    const auto patience = report.unsettled.empty() ? self->options.operation_timeout : std::chrono::milliseconds(0);
+    co_await close_backend(self, patience, until);
+    report.unproven += self->backend->unproven();
+    co_return report;
+}
+
+} // namespace colock::detail::verbs

@@ -2,9 +2,13 @@
 #include <colock/detail/body.hpp>
 
 #include "core/core.hpp"
+#include "core/failures.hpp"
+#include "core/giving_back.hpp"
 #include "core/relay.hpp"
 #include "core/strand.hpp"
+#include "core/verbs.hpp"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_state.hpp>
@@ -15,43 +19,65 @@
 
 namespace colock::detail {
 
-std::optional<lost_reason> core::body_begins(record& held)
+namespace {
+
+/// Why it may not begin at all, if the lease has ended already.
+std::optional<lost_reason> body_begins(core& self, record& held)
 {
     work todo;
     std::optional<lost_reason> lost;
     {
-        const std::lock_guard guard(mutex_);
-        lost = leases_.loss_of(held, todo);
+        const std::lock_guard guard(self.mutex);
+        lost = self.leased.report_loss(held, todo);
         if (held.where() == phase::held) {
             held.plan.body_begins();
-            leases_.reschedule(held);
+            self.leased.reschedule(held);
         }
     }
-    todo.run(*this);
+    todo.run(self);
     return lost;
 }
 
-std::optional<lost_reason> core::body_ends(record& held)
+/// Why the result of the body cannot stand; nothing if the lease stood until now, or the body itself ended it.
+std::optional<lost_reason> body_ends(core& self, record& held)
 {
     work todo;
     std::optional<lost_reason> lost;
     {
-        const std::lock_guard guard(mutex_);
+        const std::lock_guard guard(self.mutex);
         held.plan.body_ends();
-        lost = leases_.loss_of(held, todo);
+        lost = self.leased.report_loss(held, todo);
     }
-    todo.run(*this);
+    todo.run(self);
     return lost == lost_reason::released ? std::nullopt : lost;
 }
 
-namespace {
+/// Completes when the body of `held` has to stop.
+asio::awaitable<void> supervise(std::shared_ptr<core> self, record::ptr held)
+{
+    // Cancelled as soon as the body ends, which is the rule: exceptions for that would cost more than all else.
+    co_await asio::this_coro::throw_if_cancelled(false);
+    // The group that it runs in emits one cancellation only: whatever its type, it must not be missed.
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    parked place;
+    while ((co_await asio::this_coro::cancellation_state).cancelled() == asio::cancellation_type::none) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex);
+            if (held->plan.body_stops() || (held->end_reason && *held->end_reason != lost_reason::released))
+                co_return;
+            seen = held->version;
+        }
+        co_await self->park(*held, place, seen, asio::as_tuple(asio::deferred));
+    }
+}
 
 /// Gives the lock back when the frame dies, even if the body has moved the handle away.
 struct released_at_end
 {
     std::shared_ptr<core> self;
-    core::record_ptr held;
-    ~released_at_end() { self->let_go(*held); }
+    record::ptr held;
+    ~released_at_end() { let_go(*self, *held); }
 };
 
 asio::awaitable<void> run_body(body_ref body, lock& held)
@@ -63,12 +89,12 @@ asio::awaitable<void> run_body(body_ref body, lock& held)
 /// Body and supervisor, launched where they run: a group that is launched on another thread could end, and its caller
 /// go on, before it is set up.
 asio::awaitable<std::exception_ptr> run_supervised(
-    std::shared_ptr<core> self, core::record_ptr wanted, body_ref body, lock& held)
+    std::shared_ptr<core> self, record::ptr wanted, body_ref body, lock& held)
 {
     const auto strand = co_await asio::this_coro::executor;
     // The supervisor first: one that is cancelled before it has begun costs an exception.
     auto [order, unused, failure] = co_await asio::experimental::make_parallel_group(
-        asio::co_spawn(strand, core::supervise(self, wanted), asio::deferred),
+        asio::co_spawn(strand, supervise(self, wanted), asio::deferred),
         asio::co_spawn(strand, run_body(body, held), asio::deferred))
                                         .async_wait(asio::experimental::wait_for_one(), asio::deferred);
     co_return failure;
@@ -90,7 +116,7 @@ std::shared_ptr<asio::cancellation_signal> as_terminal(asio::cancellation_slot f
 
 [[noreturn]] void throw_lost(const core& self, const record& held, lost_reason reason, std::exception_ptr failure)
 {
-    auto context = self.context_of(held);
+    auto context = context_of(self, held);
     context.detail = std::string("the lease ended before the body did: ") + to_string(reason);
     lost_error lost(errc::lost, std::move(context));
     if (!failure)
@@ -106,13 +132,13 @@ std::shared_ptr<asio::cancellation_signal> as_terminal(asio::cancellation_slot f
 
 asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key, acquire_options options, body_ref body)
 {
-    auto wanted = core::prepare(self, std::move(key), std::move(options), renewal::automatic, true);
-    lock held = co_await core::acquire(self, wanted);
+    auto wanted = verbs::prepare(self, std::move(key), std::move(options), renewal::automatic, true);
+    lock held = co_await verbs::acquire(self, wanted);
     const released_at_end end{self, wanted};
 
     // Body and supervisor take turns on one strand: a cancellation is emitted where its receiver runs.
     const asio::any_io_executor strand = new_strand(co_await asio::this_coro::executor);
-    if (const auto lost = self->body_begins(*wanted))
+    if (const auto lost = body_begins(*self, *wanted))
         throw_lost(*self, *wanted, *lost, nullptr);
     const auto cancellation = co_await asio::this_coro::cancellation_state;
     // One that came between two awaits is only recorded, and would never reach the body.
@@ -122,7 +148,7 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
     const auto slot = cancel ? cancel->slot() : asio::cancellation_slot();
     auto failure = co_await asio::co_spawn(
         strand, run_supervised(self, wanted, body, held), asio::bind_cancellation_slot(slot, asio::deferred));
-    const auto lost = self->body_ends(*wanted);
+    const auto lost = body_ends(*self, *wanted);
 
     // Given back already, or about to be, in the background: behind a dead link that can take long, and the caller
     // should know at once.
@@ -132,7 +158,7 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
     // What the body has done stands, even if the caller was cancelled meanwhile: the release is not.
     const bool throws = co_await asio::this_coro::throw_if_cancelled();
     co_await asio::this_coro::throw_if_cancelled(false);
-    co_await core::release_uncancelled(self, wanted);
+    co_await verbs::release_uncancelled(self, wanted);
     co_await asio::this_coro::throw_if_cancelled(throws);
 
     if (failure)

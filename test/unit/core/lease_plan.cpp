@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_lease_is_renewed_a_third_after_its_request_was_sent)
     BOOST_TEST((ends == local_deadline(start, 30s)));
     BOOST_TEST((plan.next(start, ends, by_default, false).until == start + 10s));
     BOOST_TEST(plan.next(start + 10s, ends, by_default, false).what == action::renew);
-    plan.renewing();
+    plan.forget_renewal();
     BOOST_TEST((plan.next(start + 10s, ends, by_default, false).until == ends));
     BOOST_TEST((plan.extended({start + 10s, 30s}, 30s) == local_deadline(start + 10s, 30s)));
     BOOST_TEST((plan.due(never, by_default, false) == start + 20s));
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_failed_renewal_is_tried_again_after_a_tenth_of_the_lease)
     for (const auto& [ttl, pause] : {std::pair(60'000ms, 1000ms), std::pair(5000ms, 500ms), std::pair(50ms, 10ms)}) {
         auto plan = renewed();
         const auto ends = plan.granted({start, ttl});
-        plan.renewing();
+        plan.forget_renewal();
         plan.failed(start + ttl / 3);
         BOOST_TEST((plan.due(ends, by_default, false) == std::min(start + ttl / 3 + pause, ends)));
     }
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_renewal_that_fell_due_during_another_operation_is_made_up
     static_cast<void>(plan.granted({start, 30s}));
     plan.catches_up(start + 1s);
     BOOST_TEST((plan.due(never, by_default, false) == start + 10s));
-    plan.renewing();
+    plan.forget_renewal();
     plan.catches_up(start + 12s);
     BOOST_TEST((plan.due(never, by_default, false) == start + 12s));
 }

@@ -8,27 +8,7 @@ namespace {
 /// So that a crowd that is due at once does not hold up the loop.
 constexpr std::size_t due_in_a_row = 256;
 
-} // namespace
-
-void core::on_timer()
-{
-    work todo;
-    {
-        const std::lock_guard guard(mutex_);
-        timers_.has_fired();
-        const auto now = lease_clock::now();
-        for (std::size_t n = 0; n < due_in_a_row; ++n) {
-            waitable* const due = timers_.take_due(now);
-            if (!due)
-                break;
-            on_due(*due, now, todo);
-        }
-        timers_.arm();
-    }
-    todo.run(*this);
-}
-
-void core::on_due(waitable& due, time_point now, work& todo)
+void on_due(core& self, waitable& due, lease_clock::time_point now, work& todo)
 {
     if (due.only_wakes) {
         due.notify(todo.wakes);
@@ -40,13 +20,13 @@ void core::on_due(waitable& due, time_point now, work& todo)
         subject.notify(todo.wakes);
         return;
     case phase::held:
-        if (!leases_.follow_plan(subject, now, todo))
+        if (!self.leased.follow_plan(subject, now, todo))
             return;
         break;
     case phase::ending:
         if (now >= subject.retry_at) {
-            subject.retry_at = time_point::max();
-            settler_.give_back(subject, todo);
+            subject.retry_at = lease_clock::time_point::max();
+            self.settling.give_back(subject, todo);
         }
         break;
     case phase::ending_unwatched:
@@ -54,13 +34,33 @@ void core::on_due(waitable& due, time_point now, work& todo)
         return;
     }
     if (now >= subject.answer_by) {
-        subject.answer_by = time_point::max();
+        subject.answer_by = lease_clock::time_point::max();
         subject.notify(todo.wakes);
     }
     if (subject.where() == phase::held)
-        leases_.reschedule(subject);
+        self.leased.reschedule(subject);
     else if (subject.where() == phase::ending)
-        timers_.schedule(subject, std::min(subject.retry_at, subject.answer_by));
+        self.timers.schedule(subject, std::min(subject.retry_at, subject.answer_by));
+}
+
+} // namespace
+
+void core::on_timer()
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex);
+        timers.has_fired();
+        const auto now = lease_clock::now();
+        for (std::size_t n = 0; n < due_in_a_row; ++n) {
+            waitable* const due = timers.take_due(now);
+            if (!due)
+                break;
+            on_due(*this, *due, now, todo);
+        }
+        timers.arm();
+    }
+    todo.run(*this);
 }
 
 } // namespace colock::detail

@@ -1,0 +1,142 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// What the adapter tells.
+#include "core/core.hpp"
+
+namespace colock::detail {
+
+void core::on_created(record& subject, create_outcome&& outcome)
+{
+    if (outcome.status == create_status::failed)
+        must_be_said(outcome.error);
+    work todo;
+    {
+        const std::lock_guard guard(mutex);
+        subject.under_way = operation::none;
+        if (subject.where() == phase::ended || subject.inherited())
+            return;
+        ++stats.attempts;
+        // Written under the mutex alone.
+        subject.attempts_made.store(
+            subject.attempts_made.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        const bool unknown = outcome.status == create_status::failed && outcome.error->code == errc::outcome_unknown;
+        if (unknown) {
+            subject.taint();
+            // A repeated create sets the ttl of what it finds to be ours already.
+            if (subject.ttl() > subject.ttl().zero())
+                subject.may_arrive_late(subject.ttl());
+        }
+        if (outcome.status == create_status::busy)
+            ++stats.busy;
+        if (unknown || outcome.status == create_status::granted ||
+            (outcome.status == create_status::busy && subject.queues()))
+            subject.left_trace = true;
+
+        if (subject.where() == phase::ending) {
+            subject.granted = outcome.status == create_status::granted;
+            if (subject.left_trace)
+                settling.give_back(subject, todo);
+            else
+                settling.end(subject, true, todo);
+        } else if (outcome.status == create_status::granted && !closed_to_new.load(std::memory_order_relaxed) &&
+                   (can.immediate || lease_plan::arrives_in_time({subject.sent(), subject.ttl()},
+                                         subject.lease().session_until(), lease_clock::now(), margins)))
+        {
+            stop_trying(subject);
+            leased.grant(subject, outcome.fence, todo);
+        } else {
+            subject.outcome = std::move(outcome);
+            subject.outcome_ready = true;
+            subject.notify(todo.wakes);
+        }
+    }
+    todo.run(*this);
+}
+
+void core::on_woken(const record::ptr& waiting, std::uint32_t wait_number)
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex);
+        if (waiting->where() != phase::acquiring || !waiting->attempting.woken(wait_number))
+            return;
+        waiting->notify(todo.wakes);
+    }
+    todo.run(*this);
+}
+
+void core::on_given_back(record& subject, release_outcome&& outcome)
+{
+    if (outcome.status == release_status::failed)
+        must_be_said(outcome.error);
+    work todo;
+    {
+        const std::lock_guard guard(mutex);
+        settling.on_given_back(subject, std::move(outcome), todo);
+    }
+    todo.run(*this);
+}
+
+void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outcome)
+{
+    if (outcome.released.status == release_status::failed) {
+        must_be_said(outcome.released.error);
+        if (outcome.released.error->code == errc::outcome_unknown)
+            ending.taint();
+    }
+    on_created(next, std::move(outcome.created));
+    on_given_back(ending, std::move(outcome.released));
+}
+
+void core::on_extended(const record::ptr& held, extend_outcome outcome)
+{
+    if (outcome.status == extend_status::failed)
+        must_be_said(outcome.error);
+    work todo;
+    {
+        const std::lock_guard guard(mutex);
+        leased.on_extended(*held, std::move(outcome), todo);
+    }
+    todo.run(*this);
+}
+
+void core::declare_lost(const record::ptr& held, lost_reason reason)
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex);
+        if (held->where() != phase::held)
+            return;
+        leased.begin_end(*held, reason, todo);
+    }
+    todo.run(*this);
+}
+
+void core::on_risk(const record::ptr& held)
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex);
+        if (held->where() != phase::held)
+            return;
+        leased.at_risk(*held, todo);
+    }
+    todo.run(*this);
+}
+
+void core::on_session_at_risk(const session_bound& session) noexcept
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex);
+        leased.session_at_risk(session, todo);
+    }
+    todo.run(*this);
+}
+
+void core::on_session_ended(const session_bound& session) noexcept
+{
+    const std::lock_guard guard(mutex);
+    leased.session_ended(session);
+}
+
+} // namespace colock::detail

@@ -1,0 +1,44 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/error.hpp>
+#include <colock/outcome.hpp>
+
+#include "core/key_queues.hpp"
+#include "core/record.hpp"
+
+namespace colock::detail {
+
+class core;
+class retry_schedule;
+
+/// What a verb ends with when it could not do what it was asked for. None of these takes the mutex.
+[[nodiscard]] error_context context_of(const core& self, const record& wanted);
+[[noreturn]] void throw_failed(const failure& why, error_context context);
+[[noreturn]] void throw_shutting_down(const core& self, const record& wanted);
+/// What is asked for again after a fork would be granted to the parent as well.
+void throw_if_inherited(const core& self, const record& wanted);
+/// Bad input, which was found when the verb was called.
+void throw_if_refused(const core& self, const record& wanted);
+
+// Of an acquire.
+[[nodiscard]] failure_ptr too_late_to_use();
+/// What is known of the attempts of `wanted` so far. The mutex is held.
+[[nodiscard]] last_answer answer_to(const record& wanted, lease_clock::time_point now);
+/// Only an answer makes a lock busy: where there was none, what is known of the backend is told.
+[[noreturn]] void throw_retries_ended(
+    const core& self, const record& wanted, const retry_schedule& schedule, const last_answer& last);
+
+// Of what is asked about a lock.
+enum class effect : unsigned char
+{
+    none,
+    writes,
+};
+/// Why an operation that has had its time was not answered.
+[[nodiscard]] failure_ptr unanswered(const core& self);
+/// A question that has changed nothing leaves nothing in doubt.
+/// \param why null: there was no answer in time.
+[[noreturn]] void throw_unanswered(const core& self, const failure_ptr& why, effect what, error_context context);
+
+} // namespace colock::detail

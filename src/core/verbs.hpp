@@ -1,0 +1,60 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/lock.hpp>
+#include <colock/lock_group.hpp>
+#include <colock/options.hpp>
+#include <colock/stats.hpp>
+
+#include "core/record.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What lockers, locks and groups do. Each coroutine owns what it needs: the handle that it was called on may go away.
+namespace colock::detail::verbs {
+
+// prepare.cpp
+/// The record of an acquire; bad input is kept in it and thrown when the verb is awaited.
+/// \param queues false for a single attempt.
+[[nodiscard]] record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
+    renewal by_default, bool queues, std::string_view group = {});
+
+// acquire.cpp
+[[nodiscard]] asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted);
+[[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, record::ptr wanted);
+
+// group.cpp
+[[nodiscard]] asio::awaitable<lock_group> acquire_all(
+    std::shared_ptr<core> self, std::vector<std::string> keys, acquire_options options);
+
+// held.cpp
+[[nodiscard]] asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_failure report);
+/// Quiet, and deaf to the caller's cancellation; bounded by the operation timeout.
+[[nodiscard]] asio::awaitable<void> release_uncancelled(std::shared_ptr<core> self, record::ptr held);
+[[nodiscard]] asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl);
+/// \throws validation_error if `held` can never be extended to that.
+void check_extend(const core& self, const record& held, std::chrono::milliseconds ttl);
+[[nodiscard]] asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr held);
+[[nodiscard]] asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record::ptr held);
+
+// admin.cpp
+[[nodiscard]] asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key);
+[[nodiscard]] asio::awaitable<std::vector<lock_status>> list(std::shared_ptr<core> self, filter which);
+[[nodiscard]] asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std::size_t limit);
+[[nodiscard]] asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self, std::string key);
+[[nodiscard]] std::vector<held_lock> held_locks(core& self);
+[[nodiscard]] locker_stats stats(core& self);
+
+// shutdown.cpp
+[[nodiscard]] asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline);
+/// The last locker handle is gone: waiters end, what is held stays.
+void orphan(core& self);
+
+} // namespace colock::detail::verbs
