@@ -4,14 +4,19 @@
 #include <boost/asio/append.hpp>
 #include <boost/asio/post.hpp>
 
+#include <chrono>
 #include <utility>
 
 namespace colock::remote {
 
-race::race(asio::any_io_executor strand, std::chrono::milliseconds head_start)
-    : strand_(std::move(strand)), head_start_(head_start), next_start_(strand_)
-{
-}
+namespace {
+
+/// What RFC 8305 recommends.
+constexpr std::chrono::milliseconds head_start{250};
+
+} // namespace
+
+race::race(asio::any_io_executor strand) : strand_(std::move(strand)), next_start_(strand_) {}
 
 void race::run(std::vector<endpoint> entrants, handler ended)
 {
@@ -39,7 +44,7 @@ void race::start_next()
         [self = shared_from_this(), which](const boost::system::error_code& failed) { self->arrived(which, failed); });
     if (sockets_.size() == entrants_.size())
         return;
-    next_start_.expires_after(head_start_);
+    next_start_.expires_after(head_start);
     next_start_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {
         if (!cancelled && self->ended_)
             self->start_next();

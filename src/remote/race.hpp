@@ -1,20 +1,16 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/clock.hpp>
+
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/system/error_code.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <vector>
-
-namespace colock {
-namespace asio = boost::asio;
-}
 
 namespace colock::remote {
 
@@ -30,9 +26,7 @@ public:
     /// The index of the winner; 0 if there is none.
     using handler = asio::any_completion_handler<void(std::size_t)>;
 
-    static constexpr std::chrono::milliseconds usual_head_start{250};
-
-    explicit race(asio::any_io_executor strand, std::chrono::milliseconds head_start = usual_head_start);
+    explicit race(asio::any_io_executor strand);
 
     /// Once. The connections that it makes are closed when it ends.
     void run(std::vector<endpoint> entrants, handler ended);
@@ -45,8 +39,7 @@ private:
     void end(std::size_t winner);
 
     const asio::any_io_executor strand_;
-    const std::chrono::milliseconds head_start_;
-    asio::steady_timer next_start_;
+    lease_timer next_start_;
     std::vector<endpoint> entrants_;
     std::vector<asio::ip::tcp::socket> sockets_;
     std::size_t failed_ = 0;

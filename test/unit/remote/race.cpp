@@ -1,21 +1,26 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "fixture.hpp"
-
 #include "remote/race.hpp"
 #include "remote/resolve.hpp"
+#include "support/run.hpp"
+#include "support/sockets.hpp"
+#include "support/virtual_clock.hpp"
 
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/test/unit_test.hpp>
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
-namespace colock::testing {
-namespace {
-
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
 using asio::ip::tcp;
 using remote::race;
+
+namespace {
 
 /// Takes connections, into its queue at least.
 struct listener
@@ -37,7 +42,7 @@ struct black_hole
     {
         for (auto& each : fills) {
             each.emplace(never_run);
-            each->async_connect(where(), [](const error_code&) {});
+            each->async_connect(where(), [](const boost::system::error_code&) {});
         }
     }
     [[nodiscard]] tcp::endpoint where() const { return full.where(); }
@@ -56,18 +61,19 @@ tcp::endpoint nobody()
 std::size_t winner_of(
     asio::io_context& io, const std::vector<tcp::endpoint>& entrants, const std::function<void(race&)>& meanwhile = {})
 {
-    const auto started = std::make_shared<race>(io.get_executor(), 10ms);
+    const auto started = std::make_shared<race>(io.get_executor());
     std::optional<std::size_t> winner;
     started->run(entrants, [&](std::size_t which) { winner = which; });
     if (meanwhile)
         meanwhile(*started);
+    virtual_clock::advance_by_steps(io, 1s, 125ms);
     run_until(io, [&] { return winner.has_value(); });
     return *winner;
 }
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(redis_addresses)
+BOOST_FIXTURE_TEST_SUITE(remote_race, virtual_clock)
 
 BOOST_AUTO_TEST_CASE(the_first_of_several_that_takes_connections_wins)
 {
@@ -84,26 +90,22 @@ BOOST_AUTO_TEST_CASE(the_first_of_several_that_takes_connections_wins)
 
 BOOST_AUTO_TEST_CASE(who_is_silent_is_given_its_head_start_and_no_longer)
 {
-    constexpr auto head_start = 2ms;
     asio::io_context io;
     const black_hole hole;
-    listener next(io);
-    next.socket.non_blocking(true);
+    listener last(io);
+    last.socket.non_blocking(true);
     const auto comes = [&] {
-        error_code nobody_yet;
-        static_cast<void>(next.socket.accept(nobody_yet));
+        boost::system::error_code nobody_yet;
+        static_cast<void>(last.socket.accept(nobody_yet));
         return !nobody_yet;
     };
-    const auto started = std::make_shared<race>(io.get_executor(), head_start);
-    started->run({hole.where(), next.where()}, [](std::size_t) {});
+    const auto started = std::make_shared<race>(io.get_executor());
+    started->run({hole.where(), hole.where(), last.where()}, [](std::size_t) {});
+    advance_by_steps(io, 375ms, 125ms);
     BOOST_TEST(!comes());
-    // Timers of one context end in their order, however late all of them are; and the kernel takes a connection of its
-    // own machine's before `connect` returns.
-    asio::steady_timer much_later(io, 100 * head_start);
-    std::optional<bool> came;
-    much_later.async_wait([&](const error_code&) { came = comes(); });
-    run_until(io, [&] { return came.has_value(); });
-    BOOST_TEST(came.value());
+    // The kernel takes a connection of its own machine's before `connect` returns.
+    advance(io, 125ms);
+    BOOST_TEST(comes());
 }
 
 BOOST_AUTO_TEST_CASE(without_a_winner_the_order_stays)
@@ -140,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_context_that_dies_in_the_middle_of_a_race_leaves_nothing)
     const auto witness = std::make_shared<int>();
     {
         asio::io_context io;
-        const auto started = std::make_shared<race>(io.get_executor(), 10ms);
+        const auto started = std::make_shared<race>(io.get_executor());
         started->run({hole.where(), hole.where()}, [witness](std::size_t) {});
         io.poll();
     }
@@ -148,5 +150,3 @@ BOOST_AUTO_TEST_CASE(a_context_that_dies_in_the_middle_of_a_race_leaves_nothing)
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
-} // namespace colock::testing
