@@ -98,8 +98,10 @@ BOOST_AUTO_TEST_CASE(a_detail_that_says_all_is_followed_by_nothing_general)
     const row rows[] = {
         {errc::invalid_key, "the key is empty", false},
         {errc::invalid_ttl, "the ttl is -1 ms; give a positive one", false},
+        {errc::invalid_ttl, "the ttl is -1 ms", false},
         {errc::invalid_retry, "the delay is -1 ms", false},
         {errc::invalid_options, "the adapter is null; make one", false},
+        {errc::invalid_options, "the adapter is null", false},
         {errc::unsupported, "memory cannot list its locks", true},
         {errc::unsupported, "memory has no semaphores; leave max_holders 0", false},
         {errc::misconfigured_backend, "the server is too old; update it", false},
@@ -130,6 +132,17 @@ BOOST_AUTO_TEST_CASE(a_detail_that_says_all_is_followed_by_nothing_general)
         std::string(error(errc::invalid_key, {.key = "k", .detail = "no"}).what()) == "colock \"k\": no [colock:6]");
 }
 
+namespace {
+
+/// Of somebody else's driver.
+struct talkative final : boost::system::error_category
+{
+    [[nodiscard]] const char* name() const noexcept override { return "talkative"; }
+    [[nodiscard]] std::string message(int) const override { return "three\n\xfflines"; }
+};
+
+} // namespace
+
 BOOST_AUTO_TEST_CASE(a_message_is_one_line_whatever_the_key)
 {
     const auto shown = [](std::string key) {
@@ -143,9 +156,10 @@ BOOST_AUTO_TEST_CASE(a_message_is_one_line_whatever_the_key)
     BOOST_TEST(shown(R"(a"b\c)") == R"("a\"b\\c")");
     BOOST_TEST(shown("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x94\x92") ==
                "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x94\x92\"");
-    // No UTF-8, a character that is cut off, a control character of two bytes.
+    // No UTF-8, characters that are cut off, a control character of two bytes.
     BOOST_TEST(shown("\xff\x80\xc3") == R"("\xff\x80\xc3")");
     BOOST_TEST(shown("\xe2\x82") == R"("\xe2\x82")");
+    BOOST_TEST(shown("\xc3(\xe2\x82.") == R"("\xc3(\xe2\x82.")");
     BOOST_TEST(shown("\xc2\x9b") == R"("\xc2\x9b")");
     BOOST_TEST(shown(std::string(80, 'k')) == '"' + std::string(80, 'k') + '"');
     BOOST_TEST(shown(std::string(513, 'k')) == '"' + std::string(80, 'k') + "...\" (513 bytes)");
@@ -154,6 +168,9 @@ BOOST_AUTO_TEST_CASE(a_message_is_one_line_whatever_the_key)
     const error failed(errc::unavailable, {.detail = "two\nlines \"quoted\""});
     BOOST_TEST(std::string(failed.what()).find("two\\x0alines \"quoted\"") != std::string::npos);
     BOOST_TEST(failed.detail() == "two\nlines \"quoted\"");
+    const talkative says;
+    const error caused(errc::unavailable, {.cause = error_code(1, says)});
+    BOOST_TEST(std::string(caused.what()).find("(cause: three\\x0a\\xfflines)") != std::string::npos, caused.what());
 }
 
 template <class... Exceptions>
