@@ -179,7 +179,6 @@ void client::connect_messages()
     auto& run = *runtime_;
     run.messages =
         std::make_shared<link>(run.strand, config_, run.server, config_.where.tls, run.tls.context(), ++run.numbers);
-    run.messages_run_id.clear();
     run.subscriptions_in_flight = 0;
     exchange::start(
         run.messages,
@@ -211,8 +210,7 @@ void client::messages_greeted(const reply_list& replies)
         carry_out(decide(event::refused));
         return;
     }
-    if (!replies[1].is_error())
-        run.messages_run_id = info_field(replies[1].text, "run_id");
+    run.messages_run_id = replies[1].is_error() ? std::string() : std::string(info_field(replies[1].text, "run_id"));
     run.messages->send_at_once();
     carry_out(decide(messages_are_elsewhere() ? event::greeted_elsewhere : event::greeted_here));
 }

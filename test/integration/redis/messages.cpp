@@ -128,6 +128,27 @@ BOOST_AUTO_TEST_CASE(two_servers_behind_one_name_do_not_keep_it_connecting)
     BOOST_TEST(!waiting.done());
 }
 
+BOOST_AUTO_TEST_CASE(a_server_that_does_not_say_who_it_is_is_not_taken_for_another)
+{
+    for (const bool said_at_first : {true, false}) {
+        BOOST_TEST_CONTEXT("INFO at first: " << said_at_first)
+        {
+            redis_server server;
+            const auto may_ask = [&](bool may) { server({"ACL", "SETUSER", "app", may ? "+info" : "-info"}); };
+            server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "&*", "+@all"});
+            may_ask(said_at_first);
+            client_side some({.url = server.url(), .user = "app", .password = "pw"});
+            some.speak.grant(driver::exclusive("k"));
+            may_ask(!said_at_first);
+            auto waiting = some.speak.start_acquire(driver::exclusive("k"));
+            run_until(some.io, [&] { return listened_to(server, "k"); });
+            BOOST_TEST(calls_of(server, "hello") == 2);
+            BOOST_TEST(!some.told->warned_of("another server"));
+            BOOST_TEST(!waiting.done());
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_subscription_that_is_refused_for_a_moment_is_asked_for_again)
 {
     redis_server server;
