@@ -2,6 +2,7 @@
 #include "core/key_queues.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace colock::detail {
 
@@ -90,12 +91,29 @@ void key_queues::promote(key_queue& queue, wake_list& wakes)
             continue;
         if (queue.heads > 0 && (member.is_head || !is_shared(member)))
             return;
-        member.is_head = true;
-        ++queue.heads;
-        member.notify(wakes);
+        make_head(member, queue, wakes);
         if (!is_shared(member))
             return;
     }
+}
+
+/// As if the first had left already.
+void key_queues::promote_next_but_one(key_queue& queue, wake_list& wakes)
+{
+    for (auto each = std::next(queue.members.begin()); each != queue.members.end(); ++each) {
+        const bool is_alone = queue.heads == 1;
+        if (is_alone || is_shared(*each))
+            make_head(*each, queue, wakes);
+        if (!is_shared(*each))
+            return;
+    }
+}
+
+void key_queues::make_head(record& member, key_queue& queue, wake_list& wakes)
+{
+    member.is_head = true;
+    ++queue.heads;
+    member.notify(wakes);
 }
 
 bool key_queues::leave(record& wanted, wake_list& wakes)
@@ -154,7 +172,7 @@ void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::t
     }
 }
 
-record::ptr key_queues::pick_for_hand_over(record& held)
+record::ptr key_queues::pick_for_hand_over(record& held, wake_list& wakes)
 {
     if (is_shared(held) || held.tainted())
         return {};
@@ -168,6 +186,8 @@ record::ptr key_queues::pick_for_hand_over(record& held)
         queue->handed_over = 0;
         return {};
     }
+    if (fifo_)
+        promote_next_but_one(*queue, wakes);
     return record::ptr(&next);
 }
 

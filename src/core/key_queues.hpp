@@ -94,8 +94,9 @@ public:
     void wake_heads(const record& ended, wake_list& wakes);
     /// For heads that sleep until the expiry that `shortened` had.
     void wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes);
-    /// Who gets the lock that `held` is to give back; nobody, if others are to have their turn.
-    [[nodiscard]] record::ptr pick_for_hand_over(record& held);
+    /// Who gets the lock that `held` is to give back; nobody, if others are to have their turn. Where the backend keeps
+    /// a queue, who follows is to stand in it now: what is asked of the backend for both can travel together.
+    [[nodiscard]] record::ptr pick_for_hand_over(record& held, wake_list& wakes);
 
     template <class Function>
     void for_each(Function function)
@@ -108,6 +109,8 @@ public:
 
 private:
     void promote(key_queue& queue, wake_list& wakes);
+    void promote_next_but_one(key_queue& queue, wake_list& wakes);
+    static void make_head(record& member, key_queue& queue, wake_list& wakes);
     [[nodiscard]] key_queue& make(const record& wanted);
     void drop(key_queue& empty);
     void count(std::size_t hash, int more) noexcept

@@ -41,8 +41,9 @@ void settler::give_back(record& ending, work& todo)
     // Its end comes back here: nothing may overtake a create or an extend that is under way.
     if (ending.under_way != operation::none)
         return;
-    record::ptr next =
-        !shard_.dead && !ending.settles && ending.granted ? shard_.queues.pick_for_hand_over(ending) : record::ptr{};
+    record::ptr next;
+    if (!shard_.dead && !ending.settles && ending.granted)
+        next = shard_.queues.pick_for_hand_over(ending, todo.wakes);
     const auto now = lease_clock::now();
     ending.under_way = operation::give_back;
     ending.set_sent(now);

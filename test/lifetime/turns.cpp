@@ -110,6 +110,84 @@ BOOST_AUTO_TEST_CASE(behind_a_local_holder_a_head_asks_only_a_backend_with_a_que
     }
 }
 
+BOOST_AUTO_TEST_CASE(who_follows_stands_in_line_as_soon_as_a_hand_over_is_sent)
+{
+    constexpr auto x = lock_mode::exclusive;
+    constexpr auto s = lock_mode::shared;
+    for (const bool fifo : {true, false}) {
+        for (const auto& [behind, asked] : {std::pair{std::vector{x, x}, 1U}, std::pair{std::vector{s, s, x}, 2U},
+                 std::pair{std::vector{s, x, s}, 1U}})
+        {
+            table on(fifo);
+            auto held = on.acquire("k");
+            auto next = on.wait_for("k");
+            std::vector<running<lock>> line;
+            for (const auto mode : behind)
+                line.push_back(on.wait_for("k", {.mode = mode}));
+            on.script->forget_calls();
+            on.script->next(operation::hand_over, step::hold());
+            held = {};
+            on.ready();
+            // In the turn in which it was sent: both can travel together.
+            BOOST_TEST(on.count(operation::hand_over) == 1U);
+            BOOST_TEST(on.count(operation::create) == (fifo ? asked : 0U));
+            on.script->deliver();
+            BOOST_TEST(next.get(on.io()).held());
+            for (auto& each : line)
+                BOOST_TEST(each.get(on.io()).held());
+            on.ready();
+            on.check_clean();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_hand_over_that_fails_leaves_both_in_line_in_their_order)
+{
+    for (const auto& failing : {step::lose_request(), step::lose_reply(), step::busy()}) {
+        table on(true);
+        auto held = on.acquire("k");
+        auto next = on.wait_for("k", {.retry = retry_policy::fixed(10ms)});
+        auto following = on.wait_for("k");
+        auto last = on.wait_for("k");
+        on.script->next(operation::hand_over, failing);
+        held = {};
+        on.ready();
+        on.advance_by_steps(10s, 10ms);
+        BOOST_TEST(next.done());
+        BOOST_TEST(!following.done());
+        held = next.get(on.io());
+        held = {};
+        on.advance_by_steps(10s, 10ms);
+        BOOST_TEST(following.done());
+        BOOST_TEST(!last.done());
+        held = following.get(on.io());
+        held = {};
+        BOOST_TEST(last.get(on.io()).held());
+        on.ready();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(who_follows_may_leave_while_a_hand_over_is_under_way)
+{
+    table on(true);
+    auto held = on.acquire("k");
+    auto next = on.wait_for("k");
+    auto& following = on.guest("k");
+    auto last = on.wait_for("k");
+    on.script->next(operation::hand_over, step::hold());
+    held = {};
+    on.ready();
+    on.stop(following);
+    on.script->deliver();
+    on.ready();
+    held = next.get(on.io());
+    held = {};
+    BOOST_TEST(last.get(on.io()).held());
+    on.ready();
+    on.check_clean();
+}
+
 BOOST_AUTO_TEST_CASE(after_a_hand_over_the_next_in_line_does_not_ask)
 {
     table on(false);
