@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # Runs a command with real servers beside it.
 #
-#   scripts/servers.sh run [redis]... -- COMMAND...
+#   scripts/servers.sh run [redis|zookeeper]... -- COMMAND...
 #
 # Each named server is a child of this script, on a free port of 127.0.0.1, with its files in a temporary folder, and is
 # stopped when the command ends. A server whose address is in the environment already is used as it is:
 #
 #   COLOCK_TEST_REDIS      redis://127.0.0.1:PORT, a server that tests share
+#   COLOCK_TEST_ZOOKEEPER  zookeeper://127.0.0.1:PORT, the same; its ticks are of 500 ms
 #
 # Tests that hurt their servers start their own from these, which are exported too:
 #
 #   COLOCK_REDIS_SERVER    the redis-server binary
 #   COLOCK_REDIS_WITHOUT_TLS   set if that one was built without TLS: what needs it is skipped, and said to be
+#   COLOCK_ZOOKEEPER_CLASSES   ZooKeeper's class path
 #   COLOCK_TOXIPROXY       the Toxiproxy server binary
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -22,13 +24,13 @@ fail() {
     exit 1
 }
 
-usage='usage: scripts/servers.sh run [redis]... -- COMMAND...'
+usage='usage: scripts/servers.sh run [redis|zookeeper]... -- COMMAND...'
 [ "${1:-}" = run ] || fail "$usage"
 shift
 servers=()
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case $1 in
-    redis) servers+=("$1") ;;
+    redis | zookeeper) servers+=("$1") ;;
     *) fail "unknown server '$1'; $usage" ;;
     esac
     shift
@@ -39,6 +41,7 @@ shift
 "$colock_root/scripts/setup.sh" servers
 export COLOCK_REDIS_SERVER=${COLOCK_REDIS_SERVER:-$(command -v redis-server || echo "$colock_redis_server")}
 export COLOCK_TOXIPROXY=${COLOCK_TOXIPROXY:-$colock_toxiproxy}
+export COLOCK_ZOOKEEPER_CLASSES=${COLOCK_ZOOKEEPER_CLASSES:-$colock_zookeeper_classes}
 
 scratch=$(mktemp -d)
 children=()
@@ -52,32 +55,47 @@ trap stop_all EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-redis_answers() {
+# ask PORT TEXT: the first line of the answer
+ask() {
     local reply=''
     { exec {socket}<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null || return 1
-    printf 'PING\r\n' >&"$socket" && read -r -t 2 reply <&"$socket" || true
+    printf '%b' "$2" >&"$socket" && read -r -t 2 reply <&"$socket" || true
     exec {socket}>&-
-    [ "${reply%$'\r'}" = +PONG ]
+    printf '%s' "${reply%$'\r'}"
 }
 
+launch_redis() {
+    exec "$COLOCK_REDIS_SERVER" --bind 127.0.0.1 --port "$1" --save '' --appendonly no --dir "$2" --daemonize no
+}
+redis_answers() { [ "$(ask "$1" 'PING\r\n')" = +PONG ]; }
+
+launch_zookeeper() {
+    printf '%s\n' "dataDir=$2/data" "clientPort=$1" clientPortAddress=127.0.0.1 tickTime=500 maxClientCnxns=0 \
+        admin.enableServer=false extendedTypesEnabled=true '4lw.commands.whitelist=*' >"$2/server.cfg"
+    exec java -Xmx256m -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -cp "$COLOCK_ZOOKEEPER_CLASSES" \
+        org.apache.zookeeper.server.quorum.QuorumPeerMain "$2/server.cfg"
+}
+zookeeper_answers() { [[ $(ask "$1" srvr) = "Zookeeper version"* ]]; }
+
+# start NAME VARIABLE: the server's address is exported under that name
+#
 # A port cannot be reserved for another process, so one is tried, and another if the server could not have it.
-start_redis() {
-    local folder=$scratch/redis port child
+start() {
+    local folder=$scratch/$1 port child
     mkdir -p "$folder"
     for _ in {1..10}; do
         port=$((20000 + RANDOM % 12000))
-        "$COLOCK_REDIS_SERVER" --bind 127.0.0.1 --port "$port" --save '' --appendonly no --dir "$folder" \
-            --daemonize no >"$folder/log" 2>&1 &
+        "launch_$1" "$port" "$folder" >"$folder/log" 2>&1 &
         child=$!
         for _ in {1..200}; do
             kill -0 "$child" 2>/dev/null || break
-            if redis_answers "$port"; then
+            if "$1_answers" "$port"; then
                 # Another's server on that port would answer too, but then ours has ended.
                 sleep 0.1
                 kill -0 "$child" 2>/dev/null || break
                 children+=("$child")
-                export COLOCK_TEST_REDIS=redis://127.0.0.1:$port
-                say "redis at $COLOCK_TEST_REDIS"
+                export "$2=$1://127.0.0.1:$port"
+                say "$1 at ${!2}"
                 return 0
             fi
             sleep 0.1
@@ -85,19 +103,17 @@ start_redis() {
         kill "$child" 2>/dev/null || true
     done
     cat "$folder/log" >&2
-    fail "redis-server did not start"
+    fail "$1 did not start"
 }
 
 for server in "${servers[@]}"; do
-    case $server in
-    redis)
-        if [ -n "${COLOCK_TEST_REDIS:-}" ]; then
-            say "redis as COLOCK_TEST_REDIS says"
-        else
-            start_redis
-        fi
-        ;;
-    esac
+    variable=COLOCK_TEST_${server^^}
+    if [ -n "${!variable:-}" ]; then
+        say "$server as $variable says"
+        continue
+    fi
+    [ "$server" != zookeeper ] || "$colock_root/scripts/setup.sh" zookeeper
+    start "$server" "$variable"
 done
 
 "$@"

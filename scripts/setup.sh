@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what colock is built and tested with. Run again, it finds everything in place and ends at once.
 #
-#   scripts/setup.sh [build|sanitizers|format|servers|peers]...     (build, if nothing is named)
+#   scripts/setup.sh [build|sanitizers|format|servers|zookeeper|peers]...     (build, if nothing is named)
 #
 # Debian 12 and 13: what is missing comes from the system's own package archive; Boost 1.92, which is newer than both, is
 # unpacked into ${XDG_CACHE_HOME:-~/.cache}/colock. Other systems: says what to install.
@@ -122,6 +122,9 @@ setup_build() {
     need 'have ccache || [ -z "$debian" ]' ccache "ccache"
     need 'have pkg-config' pkg-config "pkg-config"
     need 'pkg-config --exists openssl' libssl-dev "OpenSSL >= 3 with its headers"
+    # The headers are also those of the client with threads, which cannot be installed beside it: whoever has that one
+    # keeps it, and does without colock::zookeeper.
+    need '[ -f /usr/include/zookeeper/zookeeper.h ] || [ -z "$debian" ]' libzookeeper-st-dev "ZooKeeper's C client"
     install_missing
     . "$colock_root/scripts/environment.sh"
 
@@ -177,6 +180,14 @@ setup_servers() {
     say "servers: ready"
 }
 
+setup_zookeeper() {
+    need 'have java' default-jre-headless "a Java runtime >= 11"
+    need 'zookeeper_is_there' libzookeeper-java "ZooKeeper >= 3.6, its classes named by COLOCK_ZOOKEEPER_CLASSES"
+    install_missing
+    say "zookeeper: ready"
+}
+zookeeper_is_there() { [ -n "${COLOCK_ZOOKEEPER_CLASSES:-}" ] || [ -f "${colock_zookeeper_classes%%:*}" ]; }
+
 # Other lock libraries, in the versions that benchmarks/peers names: tests and the benchmark run them beside colock. What
 # cannot be had is said, and they do without it.
 setup_peers() {
@@ -227,8 +238,8 @@ log=$scratch/log
 [ $# -gt 0 ] || set -- build
 for part; do
     case $part in
-    build | sanitizers | format | servers | peers) ;;
-    *) fail "unknown part '$part'; known: build, sanitizers, format, servers, peers" ;;
+    build | sanitizers | format | servers | zookeeper | peers) ;;
+    *) fail "unknown part '$part'; known: build, sanitizers, format, servers, zookeeper, peers" ;;
     esac
 done
 for part; do "setup_$part"; done
