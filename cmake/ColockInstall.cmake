@@ -23,5 +23,6 @@ install(FILES
         ${PROJECT_BINARY_DIR}/colock-config.cmake
         ${PROJECT_BINARY_DIR}/colock-config-version.cmake
         ${PROJECT_SOURCE_DIR}/cmake/ColockCompiler.cmake
+        ${PROJECT_SOURCE_DIR}/cmake/FindZookeeperClient.cmake
     DESTINATION ${package_dir})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

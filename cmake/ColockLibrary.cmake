@@ -34,26 +34,15 @@ function(colock_add_library name)
     set_property(GLOBAL PROPERTY colock_${name}_packages ${arg_PACKAGES})
 endfunction()
 
-# colock_backend(NAME
-#     SCHEMES scheme...       of its URLs, without what may follow a '+'; at most four
-#     FORMS text              how its URLs are written
-#     [FOUND value            whether its driver was found
-#      NEEDS text             the driver
-#      REMEDY text])          what to do where it was not found
+# colock_driver(NAME
+#     FOUND value            whether it was found
+#     NEEDS text             what it is called
+#     REMEDY text)           what to do where it was not found
 #
-# Makes it known to colock::connect, whether it is built or not. Where it has a driver, the option COLOCK_<NAME> decides
-# with FOUND whether it is; sets COLOCK_<NAME>_ENABLED to that, says one line about a backend that is left out, and fails
-# if that was asked for. Its entry file defines colock::<NAME>::connect.
-function(colock_backend name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "FORMS;FOUND;NEEDS;REMEDY" "SCHEMES")
-    set_property(GLOBAL APPEND PROPERTY colock_backends ${name})
-    set_property(GLOBAL PROPERTY colock_backend_${name}_schemes ${arg_SCHEMES})
-    set_property(GLOBAL PROPERTY colock_backend_${name}_forms ${arg_FORMS})
-    set_property(GLOBAL PROPERTY colock_backend_${name}_needs ${arg_NEEDS})
-    if(NOT arg_NEEDS)
-        return()
-    endif()
-
+# The driver of a backend. The option COLOCK_<NAME> decides with FOUND whether the backend is built: sets
+# COLOCK_<NAME>_ENABLED to that, says one line about a backend that is left out, and fails if that was asked for.
+function(colock_driver name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOUND;NEEDS;REMEDY" "")
     string(TOUPPER "COLOCK_${name}" option)
     set(${option} AUTO CACHE STRING "The ${name} backend: AUTO (if ${arg_NEEDS} is found), ON (fail without it), OFF")
     set_property(CACHE ${option} PROPERTY STRINGS AUTO ON OFF)
@@ -71,4 +60,25 @@ function(colock_backend name)
         set(enabled ON)
     endif()
     set(${option}_ENABLED ${enabled} PARENT_SCOPE)
+endfunction()
+
+# colock_backend(NAME
+#     SCHEMES scheme...       of its URLs, without what may follow a '+'; at most four
+#     FORMS text              how its URLs are written
+#     [NEEDS text             its driver
+#      ...])                  what else colock_driver is told
+#
+# Makes it known to colock::connect, whether it is built or not. Its entry file defines colock::<NAME>::connect.
+function(colock_backend name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "FORMS;NEEDS" "SCHEMES")
+    set_property(GLOBAL APPEND PROPERTY colock_backends ${name})
+    set_property(GLOBAL PROPERTY colock_backend_${name}_schemes ${arg_SCHEMES})
+    set_property(GLOBAL PROPERTY colock_backend_${name}_forms ${arg_FORMS})
+    set_property(GLOBAL PROPERTY colock_backend_${name}_needs ${arg_NEEDS})
+    if(NOT arg_NEEDS)
+        return()
+    endif()
+    string(TOUPPER "COLOCK_${name}_ENABLED" enabled)
+    colock_driver(${name} NEEDS ${arg_NEEDS} ${arg_UNPARSED_ARGUMENTS})
+    set(${enabled} ${${enabled}} PARENT_SCOPE)
 endfunction()

@@ -1,0 +1,63 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/url.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::zookeeper::detail {
+
+namespace {
+
+constexpr std::size_t longest_chroot = 255;
+
+bool is_component(std::string_view name)
+{
+    const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
+    return !name.empty() && name != "." && name != ".." && std::ranges::all_of(name, is_plain);
+}
+
+std::string parse_chroot(const remote::url& from)
+{
+    auto chroot = '/' + from.decoded(from.path(), "path");
+    if (chroot.ends_with('/'))
+        chroot.pop_back();
+    if (!is_path(chroot) || chroot.size() > longest_chroot)
+        from.refuse("the URL's path is no path of a node: at most 255 printable characters of ASCII, without an empty "
+                    "component, '.' or '..'");
+    if (chroot == "/zookeeper" || chroot.starts_with("/zookeeper/"))
+        from.refuse("the URL's path is under /zookeeper, which is the server's own");
+    return chroot;
+}
+
+} // namespace
+
+bool is_path(std::string_view path)
+{
+    if (!path.starts_with('/'))
+        return false;
+    return std::ranges::all_of(remote::split(path.substr(1), '/'), is_component);
+}
+
+location parse_url(std::string_view url)
+{
+    const remote::url from(url, "zookeeper", "zookeeper://host:port");
+    if (from.scheme() != "zookeeper")
+        from.refuse("the URL's scheme is not zookeeper");
+    if (!from.parameters().empty())
+        from.refuse("the URL has parameters or a fragment; a '?' or '#' in a password is written %3F or %23");
+
+    location where;
+    auto [user, password] = from.who();
+    if (user.empty() ? password.has_value() : !password || password->empty())
+        from.refuse("the URL has a user without a password, or a password without a user");
+    if (user.find(':') != std::string::npos)
+        from.refuse("the URL's user has a colon, which ends the name of a user of ZooKeeper's");
+    where.user = std::move(user);
+    where.password = std::move(password).value_or("");
+    where.servers = from.hosts("2181");
+    if (!from.path().empty())
+        where.chroot = parse_chroot(from);
+    return where;
+}
+
+} // namespace colock::zookeeper::detail

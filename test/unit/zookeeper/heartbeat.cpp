@@ -1,0 +1,206 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/heartbeat.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace std::chrono_literals;
+using colock::lease_clock;
+using colock::zookeeper::detail::heartbeat;
+using action = heartbeat::action;
+
+namespace {
+
+constexpr heartbeat::terms agreed{.session_timeout = 12s, .server_tick = 2s};
+/// What a write that was sent at the start of the clock is good for.
+constexpr lease_clock::duration good_for = 12s - 1s - 122ms;
+
+struct beating
+{
+    lease_clock::time_point start{1h};
+    heartbeat heart{agreed};
+
+    beating()
+    {
+        heart.opening();
+        heart.opened(start, agreed);
+    }
+    [[nodiscard]] lease_clock::duration proven() const { return heart.valid_until() - start - good_for; }
+    void answer(lease_clock::duration sent, lease_clock::duration answered)
+    {
+        heart.answered(start + sent, start + answered);
+    }
+    /// How many turns pass until something is to be done.
+    int turns_until(action wanted, int most = 100)
+    {
+        for (int turn = 1; turn <= most; ++turn) {
+            now += heart.pace();
+            if (const auto what = heart.turn(start + now); what == wanted)
+                return turn;
+        }
+        return 0;
+    }
+    lease_clock::duration now{};
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(zookeeper_heartbeat)
+
+BOOST_AUTO_TEST_CASE(nothing_is_proven_before_the_first_handshake)
+{
+    heartbeat heart(agreed);
+    BOOST_TEST((heart.valid_until() == lease_clock::time_point::min()));
+    heart.opening();
+    BOOST_TEST((heart.turn(lease_clock::time_point(1h)) == action::none));
+    BOOST_TEST((heart.valid_until() == lease_clock::time_point::min()));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_handshake_counts_alone, beating)
+{
+    BOOST_TEST((proven() == 0s));
+}
+
+BOOST_FIXTURE_TEST_CASE(the_timeout_is_the_one_that_the_server_has_granted, beating)
+{
+    heart.opened(start + 1s, {.session_timeout = 40s, .server_tick = 2s});
+    BOOST_TEST((heart.valid_until() == start + 1s + 40s - 1s - 402ms));
+    BOOST_TEST((heart.pace() == lease_clock::duration(40s) / 24));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_write_counts_when_a_later_one_was_sent_half_a_tick_after_its_answer, beating)
+{
+    answer(2s, 2100ms);
+    BOOST_TEST((proven() == 0s));
+    answer(3099ms, 3200ms);
+    BOOST_TEST((proven() == 0s));
+    answer(3100ms, 3300ms);
+    BOOST_TEST((proven() == 2s));
+}
+
+BOOST_FIXTURE_TEST_CASE(writes_close_together_are_one_piece_of_evidence, beating)
+{
+    for (auto at = 2000ms; at < 2900ms; at += 1ms)
+        answer(at, at + 5ms);
+    BOOST_TEST((proven() == 0s));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_write_in_the_last_moment_before_a_cut_proves_nothing_yet, beating)
+{
+    answer(2s, 2001ms);
+    answer(4s, 4001ms);
+    BOOST_TEST((proven() == 2s));
+    answer(4999ms, 5s);
+    BOOST_TEST((proven() == 2s));
+}
+
+BOOST_FIXTURE_TEST_CASE(writes_that_a_stalled_loop_sends_together_prove_what_was_before_it, beating)
+{
+    answer(2s, 2001ms);
+    for (int i = 0; i < 10; ++i)
+        answer(9s, 9s + i * 1ms);
+    BOOST_TEST((proven() == 2s));
+}
+
+BOOST_FIXTURE_TEST_CASE(an_answer_that_was_read_late_counts_from_when_its_request_was_sent, beating)
+{
+    // The second was sent soon after the first was answered, but that was read late.
+    answer(2s, 6s);
+    answer(5s, 6s);
+    BOOST_TEST((proven() == 0s));
+    answer(7s, 7100ms);
+    BOOST_TEST((proven() == 5s));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_stream_of_writes_keeps_the_proof_fresh, beating)
+{
+    for (auto at = 0ms; at <= 60'000ms; at += 1ms)
+        answer(at, at + 3ms);
+    // At most the answer's way, half a tick, and the distance of what is kept.
+    BOOST_TEST((proven() > 60s - 1200ms));
+    BOOST_TEST((proven() <= 60s - 1003ms));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_answered_on_an_earlier_connection_proves_nothing_on_the_next, beating)
+{
+    answer(2s, 2100ms);
+    heart.lost();
+    heart.opening();
+    heart.opened(start + 3s, agreed);
+    BOOST_TEST((proven() == 3s));
+    answer(3500ms, 3600ms);
+    answer(3700ms, 3800ms);
+    BOOST_TEST((proven() == 3s));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_bound_does_not_go_back, beating)
+{
+    answer(6s, 6s);
+    answer(8s, 8s);
+    BOOST_TEST((proven() == 6s));
+    heart.lost();
+    heart.opening();
+    heart.opened(start + 1s, agreed);
+    BOOST_TEST((proven() == 6s));
+}
+
+BOOST_FIXTURE_TEST_CASE(the_first_beat_goes_out_at_once_and_the_next_a_sixth_after_its_answer, beating)
+{
+    BOOST_TEST(turns_until(action::beat) == 1);
+    heart.beat_ended(start + now);
+    BOOST_TEST(turns_until(action::beat) == 4);
+}
+
+BOOST_FIXTURE_TEST_CASE(no_beat_is_sent_while_one_is_unanswered, beating)
+{
+    BOOST_TEST(turns_until(action::beat) == 1);
+    BOOST_TEST(turns_until(action::beat, 10) == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(beats_that_a_stalled_loop_has_missed_are_not_caught_up, beating)
+{
+    BOOST_TEST(turns_until(action::beat) == 1);
+    heart.beat_ended(start + now);
+    now += 1min;
+    BOOST_TEST(turns_until(action::beat) == 1);
+    heart.beat_ended(start + now);
+    BOOST_TEST(turns_until(action::beat) == 4);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_connection_whose_beat_is_unanswered_for_a_third_of_the_timeout_is_cut, beating)
+{
+    BOOST_TEST(turns_until(action::beat) == 1);
+    answer(now, now);
+    heart.beat_ended(start + now);
+    BOOST_TEST(turns_until(action::beat) == 4);
+    const auto cut_after = turns_until(action::cut);
+    BOOST_TEST((cut_after * heart.pace() >= 4s));
+    BOOST_TEST((cut_after * heart.pace() <= 5s));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_handshake_has_a_sixth_of_the_timeout, beating)
+{
+    heart.lost();
+    BOOST_TEST(turns_until(action::cut) == 0);
+    heart.opening();
+    BOOST_TEST((turns_until(action::cut) * heart.pace() == 2s));
+}
+
+BOOST_FIXTURE_TEST_CASE(time_in_which_the_loop_stood_still_cuts_nothing, beating)
+{
+    BOOST_TEST(turns_until(action::beat) == 1);
+    now += 1h;
+    BOOST_TEST((heart.turn(start + now) == action::none));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_new_connection_has_its_patience_anew, beating)
+{
+    BOOST_TEST(turns_until(action::cut) != 0);
+    heart.lost();
+    heart.opening();
+    BOOST_TEST((heart.turn(start + now) == action::none));
+    heart.opened(start + now, agreed);
+    BOOST_TEST((heart.turn(start + now) == action::beat));
+    BOOST_TEST((heart.turn(start + now) == action::none));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,153 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/names.hpp"
+
+#include "zookeeper/servers.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace colock::zookeeper::detail;
+namespace asio = boost::asio;
+
+namespace {
+
+const std::string id = "0123456789abcdef0123456789abcdef";
+
+bool is_one_component(std::string_view text)
+{
+    return !text.empty() &&
+           text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_%~") ==
+               std::string_view::npos;
+}
+
+void check_order(std::vector<std::int32_t> numbers)
+{
+    for (std::size_t i = 0; i + 1 < numbers.size(); ++i) {
+        BOOST_TEST(is_before({role::exclusive, numbers[i]}, {role::exclusive, numbers[i + 1]}));
+        BOOST_TEST(!is_before({role::exclusive, numbers[i + 1]}, {role::exclusive, numbers[i]}));
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(zookeeper_names)
+
+BOOST_AUTO_TEST_CASE(a_key_of_any_bytes_is_one_component_and_comes_back)
+{
+    std::vector<std::string> keys{"a", ".", "..", "/", "a/b", "~", "~YQ", "%", "%41", "cart:17",
+        std::string("\x01\x7f"), "\xff\xfe", "zookeeper", std::string(512, '/'), std::string(512, 'a'),
+        std::string(511, '\xff'), "Zürich"};
+    for (int byte = 1; byte < 256; ++byte) {
+        keys.emplace_back(1, static_cast<char>(byte));
+        keys.push_back("k" + keys.back() + keys.back());
+    }
+    std::set<std::string> names;
+    for (const auto& key : keys) {
+        const auto name = encode_key(key);
+        BOOST_TEST(is_one_component(name), name);
+        BOOST_TEST(name.size() <= 684u);
+        BOOST_TEST((decode_key(name) == key), name);
+        names.insert(name);
+    }
+    BOOST_TEST(names.size() == std::set<std::string>(keys.begin(), keys.end()).size());
+}
+
+BOOST_AUTO_TEST_CASE(names_are_readable_where_they_can_be)
+{
+    BOOST_TEST(encode_key("order-17_b") == "order-17_b");
+    BOOST_TEST(encode_key("carts/order:17") == "carts%2Forder%3A17");
+    BOOST_TEST(encode_key("\xff\xff\xff") == "~____");
+    BOOST_TEST(encode_key("\xff\xff\xff\xff") == "~_____w");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_name_of_a_key_is_none)
+{
+    for (const auto* const text :
+        {"", "~", ".clock", "%", "%4", "%4x", "%2f", "%41", "a b", "~YQ", "~____=", "~__!_", "~_____"})
+        BOOST_TEST(!decode_key(text), text);
+}
+
+BOOST_AUTO_TEST_CASE(the_bucket_of_a_key_is_the_low_byte_of_its_fnv_1a)
+{
+    // As the algorithm's authors have it for 64 bits: cbf29ce484222325, af63dc4c8601ec8c, 85944171f73967e8.
+    BOOST_TEST(bucket_of("") == "25");
+    BOOST_TEST(bucket_of("a") == "8c");
+    BOOST_TEST(bucket_of("foobar") == "e8");
+}
+
+BOOST_AUTO_TEST_CASE(our_nodes_are_read)
+{
+    BOOST_TEST((parse_node(layout::standard, id + "-x-0000000012") == place{role::exclusive, 12}));
+    BOOST_TEST((parse_node(layout::standard, id + "-s-0000000012") == place{role::shared, 12}));
+    BOOST_TEST((parse_node(layout::standard, node_prefix(layout::standard, id, role::shared) + "0000000003") ==
+                place{role::shared, 3}));
+}
+
+BOOST_AUTO_TEST_CASE(numbers_go_on_below_zero)
+{
+    BOOST_TEST((parse_node(layout::standard, id + "-x--000000001") == place{role::exclusive, -1}));
+    BOOST_TEST((parse_node(layout::standard, id + "-x--2147483648") ==
+                place{role::exclusive, std::numeric_limits<std::int32_t>::min()}));
+    BOOST_TEST((parse_node(layout::standard, id + "-x-2147483647") ==
+                place{role::exclusive, std::numeric_limits<std::int32_t>::max()}));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_node_of_ours_is_none)
+{
+    for (const auto& name : {std::string(), id, id + "-x-", id + "-y-0000000012", id + "-x-000000001z",
+             id + "-x-2147483648", id.substr(1) + "-x-0000000012", "_c_" + id + "-lock-0000000012",
+             id + "x-x-0000000012", std::string(32, 'G') + "-x-0000000012"})
+        BOOST_TEST(!parse_node(layout::standard, name), name);
+}
+
+BOOST_AUTO_TEST_CASE(curators_nodes_are_named_and_read)
+{
+    const std::string uuid = "_c_01234567-89ab-cdef-0123-456789abcdef";
+    BOOST_TEST(node_prefix(layout::curator_mutex, id, role::exclusive) == uuid + "-lock-");
+    BOOST_TEST(node_prefix(layout::curator_read_write, id, role::exclusive) == uuid + "-__WRIT__");
+    BOOST_TEST(node_prefix(layout::curator_read_write, id, role::shared) == uuid + "-__READ__");
+    BOOST_TEST((parse_node(layout::curator_mutex, uuid + "-lock-0000000007") == place{role::exclusive, 7}));
+    BOOST_TEST((parse_node(layout::curator_read_write, uuid + "-__WRIT__0000000007") == place{role::exclusive, 7}));
+    BOOST_TEST((parse_node(layout::curator_read_write, uuid + "-__READ__0000000007") == place{role::shared, 7}));
+    BOOST_TEST((parse_node(layout::curator_mutex, "a-lock-b-lock-0000000007") == place{role::exclusive, 7}));
+    BOOST_TEST(!parse_node(layout::curator_read_write, uuid + "-lock-0000000007"));
+    BOOST_TEST(!parse_node(layout::curator_mutex, id + "-x-0000000007"));
+}
+
+BOOST_AUTO_TEST_CASE(kazoos_nodes_are_read)
+{
+    BOOST_TEST((parse_node(layout::curator_mutex, id + "__lock__0000000007") == place{role::exclusive, 7}));
+}
+
+BOOST_AUTO_TEST_CASE(the_order_is_that_of_creation_also_over_the_end_of_the_numbers)
+{
+    constexpr auto most = std::numeric_limits<std::int32_t>::max();
+    constexpr auto least = std::numeric_limits<std::int32_t>::min();
+    check_order({0, 1, 2, 9, 10, 11});
+    check_order({most - 1, most, least, least + 1});
+    check_order({-2, -1, 0, 1});
+}
+
+BOOST_AUTO_TEST_CASE(a_writer_that_also_reads_comes_first_as_a_writer)
+{
+    BOOST_TEST(is_before({role::exclusive, 4}, {role::shared, 4}));
+    BOOST_TEST(!is_before({role::shared, 4}, {role::exclusive, 4}));
+    BOOST_TEST(!is_before({role::shared, 4}, {role::shared, 4}));
+}
+
+BOOST_AUTO_TEST_CASE(a_list_of_servers_has_an_odd_number_of_entries)
+{
+    const auto at = [](const char* address) { return asio::ip::tcp::endpoint(asio::ip::make_address(address), 2181); };
+    BOOST_TEST(server_list({}).empty());
+    BOOST_TEST(server_list({at("10.0.0.1")}) == "10.0.0.1:2181");
+    BOOST_TEST(server_list({at("10.0.0.1"), at("::1")}) == "10.0.0.1:2181,::1:2181,10.0.0.1:2181");
+    BOOST_TEST(
+        server_list({at("10.0.0.1"), at("10.0.0.2"), at("10.0.0.3")}) == "10.0.0.1:2181,10.0.0.2:2181,10.0.0.3:2181");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
