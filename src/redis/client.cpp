@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/exchange.hpp"
 #include "redis/runtime.hpp"
 
 #include <boost/asio/post.hpp>
@@ -14,12 +15,10 @@ using namespace std::chrono_literals;
 
 /// To tell so many takes about as long as a turn of the event loop.
 constexpr std::size_t worth_a_turn = 8;
-constexpr lease_clock::duration anchor_interval = 1s;
 
 } // namespace
 
-client::client(detail::settings checked, std::weak_ptr<client_events> events)
-    : config_(std::move(checked)), events_(std::move(events))
+client::client(detail::settings checked) : config_(std::move(checked))
 {
     sources_.poll(config_.plain());
 }
@@ -29,8 +28,8 @@ client::~client() = default;
 std::shared_ptr<client> client::make(
     const asio::any_io_executor& executor, detail::settings checked, std::weak_ptr<client_events> events)
 {
-    auto made = std::make_shared<client>(std::move(checked), std::move(events));
-    made->runtime_ = std::make_unique<runtime>(executor, made->config_);
+    auto made = std::make_shared<client>(std::move(checked));
+    made->runtime_ = std::make_unique<runtime>(executor, made->config_, std::move(events));
     join_context(executor, made);
     return made;
 }
@@ -44,7 +43,7 @@ void client::submit(operation_ptr added)
         added->asked_at = lease_clock::now();
     if (added->deadline == unset)
         added->deadline = config_.deadlines().of(added->asked_at);
-    added->anchors = added->may_anchor() && anchor_due(added->asked_at);
+    added->anchors = added->may_anchor() && anchor_.take_turn(added->asked_at);
     const bool first = outbox_.add(std::move(added)) == outbox::added::first;
     // Whoever finds the queue filled has been preceded by one who has posted, or whose batch in flight will look again.
     if (!first || flush_due_.load(std::memory_order_relaxed))
@@ -56,21 +55,9 @@ void client::submit(operation_ptr added)
         on_strand(go_on);
 }
 
-bool client::anchor_due(lease_clock::time_point now) noexcept
+const remote::lost_requests& client::lost() const noexcept
 {
-    auto last = anchored_.load(std::memory_order_relaxed);
-    return now.time_since_epoch().count() - last >= anchor_interval.count() &&
-           anchored_.compare_exchange_strong(last, now.time_since_epoch().count(), std::memory_order_relaxed);
-}
-
-void client::push_anchor(boost::redis::request& request, script::form sent) const
-{
-    scripts::get().anchor.push(request, sent, 1, config_.fence_key, highest_fence_);
-}
-
-const remote::lost_requests& client::connections() const noexcept
-{
-    return runtime_->connections;
+    return runtime_->lost;
 }
 
 // Sending.
@@ -108,7 +95,7 @@ void client::send(batch_ptr next)
     auto* const reading = next.get();
     run.in_flight.push_back(reading);
     run.operations_in_flight += reading->size();
-    run.commands->exec(reading->request(), exchange::adapter_for(*reading, *run.commands),
+    run.commands->exec(reading->request(), reader_of(*reading, *run.commands),
         [self = shared_from_this(), on = run.commands, sent = std::move(next), number](
             const error_code& code, std::size_t) mutable { self->answered(std::move(sent), number, code); });
 }
@@ -116,7 +103,7 @@ void client::send(batch_ptr next)
 void client::answered(batch_ptr sent, std::uint64_t number, const error_code& code)
 {
     auto& run = *runtime_;
-    if (run.connections.inherited(number)) {
+    if (run.lost.inherited(number)) {
         fail(std::move(sent), make_failure(errc::forked));
         return;
     }
@@ -126,7 +113,7 @@ void client::answered(batch_ptr sent, std::uint64_t number, const error_code& co
         run.life.demote();
     if (code) {
         // Before anyone is told: what is unanswered may arrive late until that connection is known to be dead.
-        run.connections.add(number, {run.client_id, run.run_id});
+        run.lost.add(number, run.known_by);
         sent->finish(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
         outbox_.recycle(std::move(sent));
     } else {
@@ -324,13 +311,17 @@ void client::context_forked() noexcept
     // At once, and not on the strand: what is queued there would come first, and write to connections that the parent
     // goes on using. The child leaves them without a word, and kills nothing.
     auto& run = *runtime_;
-    run.connections.inherit(run.numbers);
+    run.lost.inherit(run.made.last());
     for (auto* const each : {&run.commands, &run.messages}) {
         if (!*each)
             continue;
         (*each)->disown();
-        asio::post(run.strand, [old = std::exchange(*each, nullptr)] {});
+        run.made.drop(*each);
     }
+    if (const auto old = std::exchange(run.search, nullptr))
+        old->disown();
+    if (const auto old = std::exchange(run.greeter, nullptr))
+        old->stop();
     carry_out(decide(remote::connection_plan::event::forked));
     carry_out(decide(remote::listening_plan::event::forked));
     run.in_flight.clear();

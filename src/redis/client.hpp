@@ -2,8 +2,9 @@
 #pragma once
 
 #include "redis/batch.hpp"
+#include "redis/fence_anchor.hpp"
 #include "redis/outbox.hpp"
-#include "redis/scripts.hpp"
+#include "redis/reports.hpp"
 #include "redis/settings.hpp"
 #include "redis/waiting_writers.hpp"
 #include "remote/connection_plan.hpp"
@@ -32,19 +33,6 @@
 
 namespace colock::redis::detail {
 
-/// Told what happens to the connection. Calls come from the client's strand.
-class client_events
-{
-public:
-    virtual ~client_events() = default;
-    virtual void on_ready() noexcept = 0;
-    /// An attempt to connect has failed. `why` is in words and has a code.
-    virtual void on_unreachable(const failure_ptr& why, std::string_view address) noexcept = 0;
-    virtual void on_suspended(const error_code& why) noexcept = 0;
-    virtual void on_reconnected() noexcept = 0;
-    virtual void on_warning(std::string_view message) noexcept = 0;
-};
-
 /// Our connections to one server, and all that travels on them: one connection for commands, fed in batches, and one
 /// for messages while somebody is interested in them. Connects on first use, reconnects while it is needed, closes when
 /// it is not.
@@ -55,19 +43,17 @@ class client final : public colock::context_member, public std::enable_shared_fr
 public:
     [[nodiscard]] static std::shared_ptr<client> make(
         const asio::any_io_executor& executor, settings checked, std::weak_ptr<client_events> events);
-    client(settings checked, std::weak_ptr<client_events> events);
+    explicit client(settings checked);
     ~client() override;
 
     [[nodiscard]] const detail::settings& config() const noexcept { return config_; }
 
     /// Sends an operation as soon as may be. Its end comes from the strand; dropped if the context is gone.
     void submit(operation_ptr added);
-    /// On the strand: of which connections requests may still arrive.
-    [[nodiscard]] const remote::lost_requests& connections() const noexcept;
-    /// On the strand, as the next: lifts the counter of fences to the server's clock.
-    void push_anchor(boost::redis::request& request, script::form sent) const;
-    void saw_fence(std::int64_t given) noexcept { highest_fence_ = std::max(highest_fence_, given); }
-
+    /// On the strand: which requests may still arrive though their connection has ended.
+    [[nodiscard]] const remote::lost_requests& lost() const noexcept;
+    /// On the strand.
+    [[nodiscard]] fence_anchor& anchor() noexcept { return anchor_; }
     /// Keys on which writers have met readers of late.
     [[nodiscard]] waiting_writers& writers() noexcept { return writers_; }
 
@@ -84,7 +70,6 @@ public:
 
 private:
     struct runtime;
-    class exchange;
 
     static constexpr auto later = [](const auto& strand, auto handler) { asio::post(strand, std::move(handler)); };
     static constexpr auto at_once_if_possible = [](const auto& strand, auto handler) {
@@ -92,10 +77,6 @@ private:
     };
     template <class Function, class Initiate = decltype(later)>
     void on_strand(Function function, Initiate initiate = later);
-
-    // The queue; from any thread.
-    /// Whether the counter of fences is due to be lifted; says so once per interval.
-    [[nodiscard]] bool anchor_due(lease_clock::time_point now) noexcept;
 
     // All below: on the strand.
     void flush();
@@ -117,31 +98,20 @@ private:
     void fail(batch_ptr failed, const failure_ptr& why);
 
     void connect();
-    /// If they have changed, or were not read yet. False if that cannot be done.
-    [[nodiscard]] bool read_tls_files();
-    void ask_sentinel(std::size_t which);
     void connect_to(const endpoint& where);
-    void greet();
-    void greeted(const reply_list& replies, std::size_t info_at);
-    void settle_previous();
-    void settled_previous(const reply_list& replies, const std::vector<remote::lost_requests::suspect>& killed);
+    void introduced(const failure_ptr& refused, const remote::lost_requests::identity& known_by);
     void opened();
     void command_link_ended(const error_code& code);
     void refuse(const failure_ptr& why);
-    /// Before the connection could be used: what passes is tried again.
-    void refused_at_first(const failure_ptr& why);
-    /// Could not connect.
-    void fail_to_connect(failure_ptr why);
+    /// The attempt has failed; what passes is tried again.
+    void fail_to_connect(const failure_ptr& why);
     [[nodiscard]] std::string address() const;
     [[nodiscard]] remote::connection_plan::action decide(remote::connection_plan::event what);
     /// \param loss why the connection has ended
     void carry_out(const remote::connection_plan::action& decided, const error_code& loss = {});
-    void announce(remote::connection_news::item what, const error_code& loss) const;
     /// Of the connection for commands.
     void let_go();
     void retry_in(lease_clock::duration delay);
-    void inspect_server(const reply& info);
-    void warn_once(std::string message);
 
     /// The connection for commands is a new one.
     void check_messages();
@@ -178,7 +148,6 @@ private:
     void ask_for_turn();
 
     const detail::settings config_;
-    const std::weak_ptr<client_events> events_;
 
     outbox outbox_;
     /// Guards whether there is a runtime.
@@ -189,9 +158,7 @@ private:
     std::atomic<bool> one_at_a_time_{false};
     /// A flush has been posted that will find whatever is queued before it begins.
     std::atomic<bool> flush_due_{false};
-    std::atomic<lease_clock::rep> anchored_{0};
-    /// Of all that were given here: a server that a failover has promoted may know less, and have an earlier clock.
-    std::int64_t highest_fence_ = 0;
+    fence_anchor anchor_{config_};
     waiting_writers writers_;
 
     /// The channel of each key that somebody waits for.

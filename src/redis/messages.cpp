@@ -1,4 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/exchange.hpp"
+#include "redis/failures.hpp"
+#include "redis/greeting.hpp"
 #include "redis/runtime.hpp"
 
 #include <boost/asio/post.hpp>
@@ -106,7 +109,7 @@ bool client::messages_are_elsewhere() const
     const auto& run = *runtime_;
     if (!(run.messages->where() == run.server))
         return true;
-    return !run.run_id.empty() && !run.messages_run_id.empty() && run.run_id != run.messages_run_id;
+    return !run.known_by.process.empty() && !run.messages_run_id.empty() && run.known_by.process != run.messages_run_id;
 }
 
 void client::ensure_messages()
@@ -132,8 +135,9 @@ void client::carry_out(const remote::listening_plan::action& decided)
         carry_out(decide(remote::connection_plan::event::wanted));
         return;
     case kind::listen_elsewhere:
-        warn_once("messages of releases come from another server than the one that keeps the locks, so waiters may "
-                  "notice a release late");
+        runtime_->told.warn_once(
+            "messages of releases come from another server than the one that keeps the locks, so waiters may "
+            "notice a release late");
         subscribe_some();
         return;
     case kind::listen:
@@ -177,13 +181,13 @@ void client::connect_messages_in(lease_clock::duration delay)
 void client::connect_messages()
 {
     auto& run = *runtime_;
-    run.messages =
-        std::make_shared<link>(run.strand, config_, run.server, config_.where.tls, run.tls.context(), ++run.numbers);
+    run.messages = run.made.make(run.server);
     run.subscriptions_in_flight = 0;
-    exchange::start(
+    exchange(
         run.messages,
         [self = shared_from_this()](boost::redis::request& request) {
-            push_greeting(request, self->config_.where);
+            const auto& who = self->config_.where;
+            push_hello(request, who.user, who.password, our_name);
             request.push("INFO", "server");
         },
         [self = shared_from_this(), used = run.messages](delivery how, const reply_list& replies) {
@@ -205,8 +209,9 @@ void client::messages_greeted(const reply_list& replies)
     if (replies[0].is_error()) {
         // What passes is not worth a word. Commands may go on for long on a connection that was made before.
         if (const auto why = refusal(replies[0]); why->code != errc::unavailable)
-            warn_once("the connection for messages of releases is refused, so waiters may notice a release late (" +
-                      why->detail + ")");
+            runtime_->told.warn_once(
+                "the connection for messages of releases is refused, so waiters may notice a release late (" +
+                why->detail + ")");
         carry_out(decide(event::refused));
         return;
     }
@@ -224,7 +229,7 @@ void client::subscribe_some()
             return;
         ++run.subscriptions_in_flight;
         // A refused SUBSCRIBE is an error where no reply is expected; the PING behind it takes that up.
-        exchange::start(
+        exchange(
             run.messages,
             [&asked](boost::redis::request& request) {
                 std::vector<std::string_view> names;
@@ -257,13 +262,14 @@ void client::subscribed(const std::vector<remote::wait_sources::source_ptr>& ask
     // The PING has had the answer to the SUBSCRIBE, and the next to ask would have that of the PING.
     const bool denied = refusal_code(answer.text) == errc::access_denied;
     if (denied)
-        warn_once("messages of releases cannot be received, so waiters poll (" + answer.text.substr(0, 100) + ")");
+        runtime_->told.warn_once(
+            "messages of releases cannot be received, so waiters poll (" + answer.text.substr(0, 100) + ")");
     carry_out(decide(denied ? event::denied : event::refused));
 }
 
 void client::unsubscribe(const std::vector<std::string>& names)
 {
-    exchange::start(
+    exchange(
         runtime_->messages,
         [&names](boost::redis::request& request) {
             request.push_range("UNSUBSCRIBE", names);
@@ -291,8 +297,7 @@ void client::receive_messages()
 
 void client::message_link_ended()
 {
-    auto& run = *runtime_;
-    asio::post(run.strand, [old = std::exchange(run.messages, nullptr)] {});
+    runtime_->made.drop(runtime_->messages);
     sources_.begin_round();
     carry_out(decide(remote::listening_plan::event::ended));
     arm_tick();

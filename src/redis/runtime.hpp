@@ -3,8 +3,10 @@
 
 #include "core/strand.hpp"
 #include "redis/client.hpp"
-#include "redis/failures.hpp"
-#include "redis/link.hpp"
+#include "redis/introduction.hpp"
+#include "redis/links.hpp"
+#include "redis/reports.hpp"
+#include "redis/sentinel_search.hpp"
 #include "remote/connection_plan.hpp"
 #include "remote/listening_plan.hpp"
 
@@ -12,54 +14,11 @@
 
 #include <chrono>
 #include <deque>
-#include <functional>
-#include <set>
+#include <memory>
 #include <string>
 #include <utility>
 
 namespace colock::redis::detail {
-
-/// Some commands of the client's own.
-class client::exchange final : public operation
-{
-public:
-    using writer = std::function<void(boost::redis::request&)>;
-    using reader = std::function<void(delivery, const reply_list&)>;
-
-    exchange(writer writes, reader reads) : writes_(std::move(writes)), reads_(std::move(reads)) {}
-
-    void write(boost::redis::request& request) override { writes_(request); }
-    void end(operation_ptr, delivery how, failure_ptr) override { reads_(how, replies); }
-
-    /// Sends it on `on`, outside the queue.
-    static void start(const std::shared_ptr<link>& on, writer writes, reader reads)
-    {
-        auto sent = std::make_unique<batch>();
-        sent->add(std::make_unique<exchange>(std::move(writes), std::move(reads)));
-        sent->complete({}, {});
-        auto& request = sent->request();
-        auto* const reading = sent.get();
-        on->exec(request, adapter_for(*reading, *on),
-            [on, sent = std::move(sent)](const error_code&, std::size_t) { sent->finish(nullptr); });
-    }
-
-    static boost::redis::any_adapter adapter_for(batch& reading, link& on)
-    {
-        using event = boost::redis::any_adapter::parse_event;
-        return boost::redis::any_adapter(boost::redis::any_adapter::impl_t(
-            [&reading, &heard = on.heard()](event what, const boost::redis::resp3::node_view& node, error_code&) {
-                ++heard;
-                if (what == event::node)
-                    reading.on_node(node);
-                else if (what == event::done)
-                    reading.on_reply();
-            }));
-    }
-
-private:
-    writer writes_;
-    reader reads_;
-};
 
 struct client::runtime
 {
@@ -69,9 +28,9 @@ struct client::runtime
         failure_ptr why;
     };
 
-    runtime(const asio::any_io_executor& executor, const settings& config)
+    runtime(const asio::any_io_executor& executor, const settings& config, std::weak_ptr<client_events> events)
         : strand(colock::detail::new_strand(executor)), ticker(strand), retry(strand), message_retry(strand),
-          life(saturating_cast(config.idle_timeout), told), tls(config.tls)
+          life(saturating_cast(config.idle_timeout), news), made(strand, config), told(std::move(events))
     {
     }
 
@@ -83,18 +42,19 @@ struct client::runtime
     lease_clock::duration tick_delay{};
     bool used_since_tick = false;
 
-    remote::connection_news told;
+    remote::connection_news news;
     /// Decides about the connection for commands.
     remote::connection_plan life;
     /// Decides about the one for messages.
     remote::listening_plan listening;
-    remote::tls_files tls;
+    links made;
+    reports told;
     endpoint server;
+    std::shared_ptr<sentinel_search> search;
+    std::shared_ptr<introduction> greeter;
     std::shared_ptr<link> commands;
-    /// Of the last connection that was made.
-    remote::connection_number numbers = 0;
-    std::int64_t client_id = 0;
-    std::string run_id;
+    /// What the server knows that connection by.
+    remote::lost_requests::identity known_by;
     std::vector<batch*> in_flight;
     std::size_t operations_in_flight = 0;
     /// Answered, and not told yet.
@@ -111,10 +71,7 @@ struct client::runtime
     bool looking = false;
     /// Why there is no connection.
     failure_ptr problem;
-    /// What was wrong with the first Sentinel that did not name the master.
-    failure_ptr sentinel_problem;
-    remote::lost_requests connections;
-    std::set<std::string> warned;
+    remote::lost_requests lost;
 
     std::shared_ptr<link> messages;
     /// Requests of theirs that are unanswered.
@@ -140,11 +97,5 @@ void client::on_strand(Function function, Initiate initiate)
     }
     initiate(strand, [self = shared_from_this(), function = std::move(function)]() mutable { function(*self); });
 }
-
-/// The value of a line of INFO; empty: there is none.
-[[nodiscard]] std::string_view info_field(std::string_view info, std::string_view name);
-
-/// Speaks RESP3, by name and password.
-void push_greeting(boost::redis::request& request, const location& who);
 
 } // namespace colock::redis::detail

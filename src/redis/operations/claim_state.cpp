@@ -22,8 +22,8 @@ void note_answer(const client& owner, claim& of, remote::connection_number link)
     auto* const state = find_state(of);
     if (!state || (state->creates.empty() && state->extends.empty()))
         return;
-    static_cast<void>(state->extends.dispel(link, owner.connections()));
-    if (state->creates.dispel(link, owner.connections()))
+    static_cast<void>(state->extends.dispel(link, owner.lost()));
+    if (state->creates.dispel(link, owner.lost()))
         of.clear_taint();
     if (state->creates.empty() && state->extends.empty())
         of.clear_late();

@@ -50,7 +50,7 @@ public:
             write_script(request, script::form::whole);
             return;
         case step::lift_fence:
-            owner_.push_anchor(request, script::form::whole);
+            owner_.anchor().push(request, script::form::whole);
             request.push("INCR", config().fence_key);
             return;
         case step::undo:
@@ -102,7 +102,7 @@ private:
     void write_short_way(boost::redis::request& request)
     {
         if (anchors)
-            owner_.push_anchor(request, script::form::digest);
+            owner_.anchor().push(request, script::form::digest);
         if (const auto ttl = claim_->ttl().count(); ttl > 0)
             request.push("SET", key(), value(), "NX", "PX", ttl);
         else
@@ -238,7 +238,7 @@ private:
             return;
         }
         if (!config().plain())
-            owner_.saw_fence(fence);
+            owner_.anchor().saw(fence);
         if (auto* const state = find_state(*claim_)) {
             state->granted = true;
             state->intent = false;

@@ -37,7 +37,7 @@ private:
     void push(boost::redis::request& request, script::form form) override
     {
         if (anchors)
-            owner_.push_anchor(request, script::form::whole);
+            owner_.anchor().push(request, script::form::whole);
         scripts::get().hand_over.push(request, form, 2, lock_key(config(), next_->key()), config().fence_key,
             token_text(*held_), stored_value(config(), *next_), next_->ttl().count());
     }
@@ -55,7 +55,7 @@ private:
         if (auto* const state = find_state(*held_))
             state->granted = false;
         if (ours && answer.number >= least_fence) {
-            owner_.saw_fence(answer.number);
+            owner_.anchor().saw(answer.number);
             if (auto* const state = find_state(*next_)) {
                 state->granted = true;
                 state->source.reset();

@@ -1,0 +1,99 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/introduction.hpp"
+
+#include "redis/exchange.hpp"
+#include "redis/failures.hpp"
+#include "redis/greeting.hpp"
+
+#include <colock/clock.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace colock::redis::detail {
+
+introduction::introduction(std::shared_ptr<link> on, surroundings around, handler ended)
+    : link_(std::move(on)), around_(around), ended_(std::move(ended))
+{
+}
+
+void introduction::start()
+{
+    exchange(
+        link_,
+        [self = shared_from_this()](
+            boost::redis::request& request) { push_greeting(request, self->around_.config.where); },
+        [self = shared_from_this()](delivery how, const reply_list& replies) {
+            if (how == delivery::answered && self->ended_)
+                self->greeted(replies);
+        });
+}
+
+void introduction::greeted(const reply_list& replies)
+{
+    auto told = read_welcome(around_.config.where, replies);
+    if (told.refused) {
+        end(told.refused);
+        return;
+    }
+    identity_ = std::move(told.identity);
+    for (auto& each : told.warnings)
+        around_.told.warn_once(std::move(each));
+    link_->send_at_once();
+    settle_previous();
+}
+
+void introduction::settle_previous()
+{
+    around_.lost.connected_to(identity_.process);
+    const auto killed = around_.lost.to_close();
+    const bool plain = around_.config.plain();
+    if (killed.empty() && plain) {
+        end(nullptr);
+        return;
+    }
+    exchange(
+        link_,
+        [self = shared_from_this(), killed, plain](boost::redis::request& request) {
+            for (const auto& each : killed)
+                request.push("CLIENT", "KILL", "ID", each.id);
+            if (!plain)
+                self->around_.anchor.push(request, script::form::whole);
+        },
+        [self = shared_from_this(), killed](delivery how, const reply_list& replies) {
+            if (how == delivery::answered && self->ended_)
+                self->settled_previous(replies, killed);
+        });
+}
+
+void introduction::settled_previous(const reply_list& replies, const suspects& killed)
+{
+    for (std::size_t i = 0; i < killed.size(); ++i) {
+        if (replies[i].is(reply::kind::number)) {
+            around_.lost.closed_by_server(killed[i].number);
+            continue;
+        }
+        if (const auto why = refusal(replies[i]); why->code == errc::unavailable) {
+            // It passes, and the right to kill may be there after all.
+            end(why);
+            return;
+        }
+        around_.lost.not_to_be_closed(killed[i].number);
+        around_.told.warn_once(
+            "CLIENT KILL is not allowed, so an interrupted acquire can only be settled by waiting for its ttl");
+    }
+    if (!around_.config.plain() && !replies.back().is(reply::kind::number)) {
+        end(refusal(replies.back()));
+        return;
+    }
+    around_.anchor.note_lifted(lease_clock::now());
+    end(nullptr);
+}
+
+void introduction::end(const failure_ptr& refused)
+{
+    const auto ended = std::exchange(ended_, nullptr);
+    ended(refused, identity_);
+}
+
+} // namespace colock::redis::detail

@@ -1,0 +1,103 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/greeting.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <utility>
+
+namespace colock::redis::detail {
+namespace {
+
+reply text(std::string value)
+{
+    return {.what = reply::kind::text, .text = std::move(value)};
+}
+
+reply error(std::string value)
+{
+    return {.what = reply::kind::error, .text = std::move(value)};
+}
+
+reply hello(std::string role)
+{
+    return {.what = reply::kind::array,
+        .items = {text("id"), {.what = reply::kind::number, .number = 71}, text("role"), text(std::move(role))}};
+}
+
+std::string safe_server(std::string version = "7.2.4")
+{
+    return "# Server\r\nredis_version:" + version +
+           "\r\nrun_id:abc\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\nconnected_slaves:0\r\n";
+}
+
+welcome read(reply_list replies)
+{
+    return read_welcome({}, replies);
+}
+
+errc code_of(const welcome& told)
+{
+    BOOST_TEST_REQUIRE(told.refused);
+    return told.refused->code;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_greeting)
+
+BOOST_AUTO_TEST_CASE(a_master_of_its_own_is_welcome)
+{
+    const auto told = read({hello("master"), text(safe_server())});
+    BOOST_TEST(!told.refused);
+    BOOST_TEST(told.identity.id == 71);
+    BOOST_TEST(told.identity.process == "abc");
+    BOOST_TEST(told.warnings.empty());
+}
+
+BOOST_AUTO_TEST_CASE(what_passes_is_told_from_what_stays)
+{
+    BOOST_TEST((code_of(read({error("LOADING"), text({})})) == errc::unavailable));
+    BOOST_TEST((code_of(read({error("WRONGPASS"), text({})})) == errc::access_denied));
+    BOOST_TEST((code_of(read({text("hello"), text({})})) == errc::misconfigured_backend));
+    BOOST_TEST((code_of(read({hello("slave"), text(safe_server())})) == errc::unavailable));
+    BOOST_TEST((code_of(read({hello("master"), error("LOADING")})) == errc::unavailable));
+    BOOST_TEST((code_of(read({hello("master"), text(safe_server("6.0.20"))})) == errc::misconfigured_backend));
+    BOOST_TEST(!read({hello("master"), text(safe_server("6.2.0"))}).refused);
+}
+
+BOOST_AUTO_TEST_CASE(a_database_that_is_refused_is_not_used)
+{
+    const location second{.database = 2};
+    const auto told = read_welcome(second, {hello("master"), error("ERR DB index is out of range"), text({})});
+    BOOST_TEST((code_of(told) == errc::misconfigured_backend));
+    BOOST_TEST(!read_welcome(second, {hello("master"), text("OK"), text(safe_server())}).refused);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_tells_nothing_of_itself_is_used_with_a_warning)
+{
+    const auto told = read({hello({}), error("NOPERM")});
+    BOOST_TEST(!told.refused);
+    BOOST_TEST(told.identity.process.empty());
+    BOOST_TEST_REQUIRE(told.warnings.size() == 1U);
+    BOOST_TEST(told.warnings[0].starts_with("INFO is not allowed"));
+}
+
+BOOST_AUTO_TEST_CASE(settings_that_may_lose_locks_are_warned_of)
+{
+    const auto warnings = [](const std::string& info) { return read({hello("master"), text(info)}).warnings; };
+    BOOST_TEST(warnings("maxmemory_policy:allkeys-lru\r\naof_enabled:0\r\nconnected_slaves:2\r\n").size() == 4U);
+    BOOST_TEST(warnings("connected_slaves:2\r\nmin_slaves_good_slaves:2\r\n").size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_field_is_found_by_its_whole_name_at_the_start_of_a_line)
+{
+    BOOST_TEST(info_field("old_run_id:x\r\nrun_id:y\r\n", "run_id") == "y");
+    BOOST_TEST(info_field("run_identity:x\r\nrun_id:y", "run_id") == "y");
+    BOOST_TEST(info_field("a:run_id", "run_id").empty());
+    BOOST_TEST(info_field("run_id", "run_id").empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::redis::detail
