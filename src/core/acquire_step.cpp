@@ -20,11 +20,11 @@ void take_back_late_grant(core& self, const record::ptr& wanted, lease_clock::ti
     {
         const std::lock_guard guard(self.mutex);
         wanted->under_way = operation::give_back;
-        if (wanted->queue)
-            wanted->queue->answer.error = wanted->outcome.error;
+        if (wanted->place.queue)
+            wanted->place.queue->answer.error = wanted->outcome.error;
     }
     wanted->set_sent(now);
-    wanted->gives_back_late_grant = true;
+    wanted->back.gives_back_late_grant = true;
     self.backend->start_release(wanted, completion<release_outcome>::bind<&record::on_given_back>(wanted));
 }
 
@@ -72,7 +72,7 @@ record::ptr take_over_from(core& self, const record::ptr& spent)
     {
         const std::lock_guard guard(self.mutex);
         fresh->go_on_for(*spent);
-        if (spent->queue)
+        if (spent->place.queue)
             self.queues.change_places(*spent, *fresh);
     }
     depart(self, spent);
@@ -82,8 +82,8 @@ record::ptr take_over_from(core& self, const record::ptr& spent)
 void start_wait_at_adapter(core& self, record& wanted, std::uint32_t number, lease_clock::time_point until)
 {
     self.backend->start_wait(record::ptr(&wanted), until, [subject = record::ptr(&wanted), number](woken) {
-        if (const auto self = subject->weak_core.lock())
-            self->on_woken(subject, number);
+        if (const auto alive = subject->weak_core.lock())
+            alive->on_woken(subject, number);
     });
 }
 
@@ -133,10 +133,10 @@ step acquire_step::take(std::uint32_t& seen)
     record& subject = *wanted_;
     if (subject.where() != phase::acquiring)
         return step::granted;
-    if (!subject.queue && !subject.outcome_ready)
+    if (!subject.place.queue && !subject.outcome_ready)
         self_.queues.enter(subject, subject.attempting.was_sent(), todo_.wakes);
     seen = subject.version;
-    subject.open_to_hand_over = false;
+    subject.place.open_to_hand_over = false;
     if (std::exchange(subject.outcome_ready, false))
         return judge_answer();
     return carry_out(subject.attempting.next(now_, look(), schedule_));
@@ -145,12 +145,12 @@ step acquire_step::take(std::uint32_t& seen)
 attempt::view acquire_step::look() const
 {
     const record& subject = *wanted_;
-    const record* const holder = subject.queue->holder;
-    return {.is_head = subject.is_head,
+    const record* const holder = subject.place.queue->holder;
+    return {.is_head = subject.place.is_head,
         .unanswered = subject.under_way != operation::none,
         .events = self_.can.events,
         .held_here_until = holder && !self_.can.fifo ? holder->lease().valid_until() : lease_clock::time_point::min(),
-        .stands_back_until = subject.queue->stands_back_until};
+        .stands_back_until = subject.place.queue->stands_back_until};
 }
 
 step acquire_step::carry_out(const attempt::decision& next)
@@ -197,18 +197,18 @@ step acquire_step::wait(const attempt::decision& next)
         ++self_.stats.waiting;
     }
     // Who waits after an error is not told that the lock is busy.
-    const bool fails = subject.is_head && subject.attempting.was_sent() && subject.outcome.error;
+    const bool fails = subject.place.is_head && subject.attempting.was_sent() && subject.outcome.error;
     if (self_.options.observer && !fails && !std::exchange(subject.told_waiting, true))
         todo_.tell({.what = work::note::waiting, .subject = wanted_});
     self_.timers.schedule(subject, next.until);
     const std::uint32_t number = subject.attempting.waits(next.listens);
     // A hand-over would be an operation on this claim, and none may begin before its wait has.
-    subject.open_to_hand_over = !next.listens && !subject.attempting.asks_leave();
+    subject.place.open_to_hand_over = !next.listens && !subject.attempting.asks_leave();
     unlock();
     if (next.listens) {
         start_wait_at_adapter(self_, subject, number, next.until);
         guard_.lock();
-        subject.open_to_hand_over = !subject.attempting.asks_leave();
+        subject.place.open_to_hand_over = !subject.attempting.asks_leave();
     }
     return step::wait;
 }
@@ -216,8 +216,8 @@ step acquire_step::wait(const attempt::decision& next)
 step acquire_step::judge_answer()
 {
     create_outcome outcome = std::move(wanted_->outcome);
-    if (wanted_->queue)
-        wanted_->queue->answer = {.heard = true, .error = outcome.error};
+    if (wanted_->place.queue)
+        wanted_->place.queue->answer = {.heard = true, .error = outcome.error};
     unlock();
     judge(self_, wanted_, schedule_, std::move(outcome));
     return step::again;

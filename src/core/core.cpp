@@ -81,7 +81,7 @@ void core::tell_drained()
 
 void core::stop_trying(record& wanted)
 {
-    if (!wanted.queue && wanted.list_hook::is_linked())
+    if (!wanted.place.queue && wanted.list_hook::is_linked())
         trying.erase(trying.iterator_to(wanted));
 }
 

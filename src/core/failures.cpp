@@ -64,7 +64,7 @@ last_answer answer_to(const record& wanted, lease_clock::time_point now)
     if (wanted.attempts_made > 0)
         return {.heard = true, .error = wanted.outcome.error, .holder = wanted.outcome.holder};
     // Whoever is not the head has asked nobody, and knows what the head knows.
-    return wanted.queue->holder ? last_answer{.heard = true} : wanted.queue->answer;
+    return wanted.place.queue->holder ? last_answer{.heard = true} : wanted.place.queue->answer;
 }
 
 void throw_retries_ended(

@@ -70,16 +70,16 @@ void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
     key_queue* const known = find(wanted);
     key_queue& queue = known ? *known : make(wanted);
     queue.members.push_back(wanted);
-    wanted.queue = &queue;
+    wanted.place.queue = &queue;
     if (as_head) {
         // It has spoken to the backend already and may have a place there: it must go on listening.
-        wanted.is_head = true;
+        wanted.place.is_head = true;
         ++queue.heads;
         queue.answer = {.heard = true, .error = wanted.outcome.error};
     } else if (queue.heads == 0) {
         promote(queue, wakes);
     } else if (is_shared(wanted) && queue.heads + 1 == queue.members.size() && is_shared(queue.members.front())) {
-        wanted.is_head = true;
+        wanted.place.is_head = true;
         ++queue.heads;
     }
 }
@@ -87,9 +87,9 @@ void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
 void key_queues::promote(key_queue& queue, wake_list& wakes)
 {
     for (record& member : queue.members) {
-        if (member.is_head && is_shared(member))
+        if (member.place.is_head && is_shared(member))
             continue;
-        if (queue.heads > 0 && (member.is_head || !is_shared(member)))
+        if (queue.heads > 0 && (member.place.is_head || !is_shared(member)))
             return;
         make_head(member, queue, wakes);
         if (!is_shared(member))
@@ -111,18 +111,18 @@ void key_queues::promote_next_but_one(key_queue& queue, wake_list& wakes)
 
 void key_queues::make_head(record& member, key_queue& queue, wake_list& wakes)
 {
-    member.is_head = true;
+    member.place.is_head = true;
     ++queue.heads;
     member.notify(wakes);
 }
 
 bool key_queues::leave(record& wanted, wake_list& wakes)
 {
-    key_queue* const queue = std::exchange(wanted.queue, nullptr);
+    key_queue* const queue = std::exchange(wanted.place.queue, nullptr);
     if (!queue)
         return false;
     queue->members.erase(queue->members.iterator_to(wanted));
-    const bool was_head = std::exchange(wanted.is_head, false);
+    const bool was_head = std::exchange(wanted.place.is_head, false);
     if (was_head)
         --queue->heads;
     if (queue->members.empty()) {
@@ -136,11 +136,11 @@ bool key_queues::leave(record& wanted, wake_list& wakes)
 
 void key_queues::change_places(record& waiting, record& fresh)
 {
-    key_queue& queue = *std::exchange(waiting.queue, nullptr);
+    key_queue& queue = *std::exchange(waiting.place.queue, nullptr);
     queue.members.insert(queue.members.iterator_to(waiting), fresh);
     queue.members.erase(queue.members.iterator_to(waiting));
-    fresh.queue = &queue;
-    fresh.is_head = std::exchange(waiting.is_head, false);
+    fresh.place.queue = &queue;
+    fresh.place.is_head = std::exchange(waiting.place.is_head, false);
 }
 
 /// A local release is known here before any event of the backend can tell, and to a head whose create is still under
@@ -152,7 +152,7 @@ void key_queues::wake_heads(const record& ended, wake_list& wakes)
     if (!queue || (queue->holder && !fifo_))
         return;
     for (record& member : queue->members) {
-        if (!member.is_head)
+        if (!member.place.is_head)
             break;
         member.attempting.told();
         member.notify(wakes);
@@ -165,7 +165,7 @@ void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::t
     if (!queue)
         return;
     for (record& member : queue->members) {
-        if (!member.is_head)
+        if (!member.place.is_head)
             break;
         member.attempting.hears_of_expiry(expires);
         member.notify(wakes);
@@ -180,7 +180,7 @@ record::ptr key_queues::pick_for_hand_over(record& held, wake_list& wakes)
     if (!queue || queue->heads != 1)
         return {};
     record& next = queue->members.front();
-    if (!next.open_to_hand_over || is_shared(next) || next.under_way != operation::none || next.tainted())
+    if (!next.place.open_to_hand_over || is_shared(next) || next.under_way != operation::none || next.tainted())
         return {};
     if (!fifo_ && queue->handed_over++ >= hand_overs_in_a_row) {
         queue->handed_over = 0;

@@ -50,6 +50,39 @@ enum class operation : unsigned char
     query,
 };
 
+/// In its key's local queue.
+struct place_in_queue
+{
+    /// Set while it stands in it.
+    key_queue* queue = nullptr;
+    bool is_head = false;
+    /// Its coroutine is suspended as a head that waits, so that a local holder may hand over to it.
+    bool open_to_hand_over = false;
+};
+
+/// An extension that is under way, or a renewal.
+struct extension
+{
+    std::chrono::milliseconds ttl{0};
+    /// Where its caller finds the outcome; null for a renewal.
+    std::shared_ptr<std::optional<extend_outcome>> result;
+};
+
+/// From the moment it is to be given back.
+struct way_back
+{
+    /// The first.
+    release_outcome answer;
+    lease_clock::time_point retry_at = lease_clock::time_point::max();
+    /// When the latest expiry that the backend may know of this claim has passed.
+    lease_clock::time_point may_stand_until{};
+    std::chrono::duration<std::uint32_t, std::milli> backoff{0};
+    /// Ended in the background: its caller had left, or its lease was lost.
+    bool settles = false;
+    bool gives_back_late_grant = false;
+    bool answered = false;
+};
+
 /// One acquisition, from the call to the end of its clean-up: the claim that the adapter sees, and what the core knows
 /// about it. Shared by the handle, the operation that is under way and the core's lists; a frame that dies leaves it
 /// behind, and the core brings it to its end.
@@ -93,7 +126,7 @@ public:
     {
         auto unwatched = phase::ending_unwatched;
         if (phase_.compare_exchange_strong(unwatched, phase::ending))
-            answered = false;
+            back.answered = false;
     }
     /// Ends a quick release, unless somebody has begun to wait for that. Not under the mutex.
     [[nodiscard]] bool end_unwatched() noexcept
@@ -120,8 +153,7 @@ public:
     /// Bad input, thrown when the verb is awaited.
     std::unique_ptr<const failure> refused;
     std::unique_ptr<const retry_policy> own_policy;
-    /// Set while it stands in its key's local queue.
-    key_queue* queue = nullptr;
+    place_in_queue place;
     /// The answer to the last attempt; once judged, what is left of it for messages: the holder and the error.
     create_outcome outcome;
     time_point started{};
@@ -136,40 +168,24 @@ public:
     time_point answer_deadline = time_point::max();
     /// When the timer is to tell the first of those that wait for an answer.
     time_point answer_by = time_point::max();
-    std::chrono::milliseconds extend_ttl{0};
-    /// Where the caller of an extend finds its outcome; null for a renewal.
-    std::shared_ptr<std::optional<extend_outcome>> extend_result;
+    detail::extension extension;
 
-    // The way back.
-    release_outcome answer;
-    time_point retry_at = time_point::max();
-    /// When the latest expiry that the backend may know of this claim has passed.
-    time_point may_stand_until{};
-    std::chrono::duration<std::uint32_t, std::milli> backoff{0};
+    way_back back;
 
     std::optional<lost_reason> end_reason;
     operation under_way = operation::none;
 
     // Of the acquire.
-    bool is_head = false;
     /// Some create may have left a place in the backend's queue, a grant, or an unknown state.
     bool left_trace = false;
     /// The observer was told that it waits.
     bool told_waiting = false;
     bool outcome_ready = false;
-    /// Its coroutine is suspended as a head that waits, so that a local holder may hand over to it.
-    bool open_to_hand_over = false;
 
     // Of the lease.
     bool granted = false;
     /// A release was told of the loss already.
     bool loss_reported = false;
-
-    // Of the way back.
-    /// Ended in the background: its caller had left, or its lease was lost.
-    bool settles = false;
-    bool gives_back_late_grant = false;
-    bool answered = false;
 
 private:
     std::atomic<phase> phase_{phase::acquiring};

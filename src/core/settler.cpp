@@ -9,21 +9,21 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr decltype(record::backoff) backoff_first{50};
-constexpr decltype(record::backoff) backoff_cap{2000};
+constexpr decltype(way_back::backoff) backoff_first{50};
+constexpr decltype(way_back::backoff) backoff_cap{2000};
 
 } // namespace
 
 void settler::may_stand(record& claim, std::chrono::milliseconds ttl) noexcept
 {
-    claim.may_stand_until =
-        std::max(claim.may_stand_until, ttl == 0ms ? time_point::max() : saturating_add(claim.sent(), ttl));
+    claim.back.may_stand_until =
+        std::max(claim.back.may_stand_until, ttl == 0ms ? time_point::max() : saturating_add(claim.sent(), ttl));
 }
 
 settler::time_point settler::unproven_after(const record& ending) const noexcept
 {
     // What the server does not end by itself stands until it is taken back.
-    return shard_.can.expires ? saturating_add(ending.may_stand_until, shard_.options.operation_timeout)
+    return shard_.can.expires ? saturating_add(ending.back.may_stand_until, shard_.options.operation_timeout)
                               : time_point::max();
 }
 
@@ -42,14 +42,14 @@ void settler::give_back(record& ending, work& todo)
     if (ending.under_way != operation::none)
         return;
     record::ptr next;
-    if (!shard_.dead && !ending.settles && ending.granted)
+    if (!shard_.dead && !ending.back.settles && ending.granted)
         next = shard_.queues.pick_for_hand_over(ending, todo.wakes);
     const auto now = lease_clock::now();
     ending.under_way = operation::give_back;
     ending.set_sent(now);
     if (next) {
         next->under_way = operation::create;
-        next->open_to_hand_over = false;
+        next->place.open_to_hand_over = false;
         next->set_sent(now);
         if (next->attempting.sent(false))
             todo.ask(work::action::cancel_wait, *next);
@@ -68,7 +68,7 @@ void settler::on_given_back(record& subject, release_outcome&& outcome, work& to
             queue->stands_back_until = now + std::clamp<lease_clock::duration>(2 * (now - subject.sent()), 500us, 20ms);
         }
     }
-    const bool late_grant = std::exchange(subject.gives_back_late_grant, false);
+    const bool late_grant = std::exchange(subject.back.gives_back_late_grant, false);
     if (subject.where() == phase::acquiring) {
         // Its acquire goes on, with another token if this release may still arrive.
         if (outcome.status == release_status::failed && outcome.error->code == errc::outcome_unknown)
@@ -79,8 +79,8 @@ void settler::on_given_back(record& subject, release_outcome&& outcome, work& to
         give_back(subject, todo);
     } else if (subject.where() == phase::ending) {
         const bool failed = outcome.status == release_status::failed;
-        if (!std::exchange(subject.answered, true))
-            subject.answer = std::move(outcome);
+        if (!std::exchange(subject.back.answered, true))
+            subject.back.answer = std::move(outcome);
         if (failed)
             retry_later(subject, todo);
         else
@@ -90,7 +90,7 @@ void settler::on_given_back(record& subject, release_outcome&& outcome, work& to
 
 void settler::retry_later(record& ending, work& todo)
 {
-    ending.settles = true;
+    ending.back.settles = true;
     const auto now = lease_clock::now();
     const time_point unproven_after = this->unproven_after(ending);
     if (shard_.dead || now >= unproven_after)
@@ -101,9 +101,10 @@ void settler::retry_later(record& ending, work& todo)
     // Whoever waited for the first answer may leave now; the clean-up keeps the core.
     if (!kept_)
         kept_ = owner_.lock();
-    ending.backoff = std::clamp<decltype(ending.backoff)>(ending.backoff * 2U, backoff_first, backoff_cap);
-    ending.retry_at = std::min(saturating_add(now, ending.backoff), unproven_after);
-    shard_.timers.schedule(ending, std::min(ending.retry_at, ending.answer_by));
+    ending.back.backoff =
+        std::clamp<decltype(ending.back.backoff)>(ending.back.backoff * 2U, backoff_first, backoff_cap);
+    ending.back.retry_at = std::min(saturating_add(now, ending.back.backoff), unproven_after);
+    shard_.timers.schedule(ending, std::min(ending.back.retry_at, ending.answer_by));
     ending.notify(todo.wakes);
 }
 
@@ -113,7 +114,7 @@ void settler::end(record& ending, bool proven, work& todo)
     ending_.erase(ending_.iterator_to(ending));
     todo.ended.emplace_back(&ending, false);
     --shard_.stats.settling;
-    if (ending.settles) {
+    if (ending.back.settles) {
         ++shard_.stats.settled;
         if (!proven)
             ++shard_.stats.unproven;
@@ -121,7 +122,7 @@ void settler::end(record& ending, bool proven, work& todo)
         ++shard_.stats.releases;
     }
     if (shard_.options.observer) {
-        todo.tell({.what = ending.settles ? work::note::settled : work::note::released,
+        todo.tell({.what = ending.back.settles ? work::note::settled : work::note::released,
             .subject = &ending,
             .proven = proven});
     }
@@ -152,7 +153,7 @@ const std::vector<std::string>& settler::leave_behind(work& todo)
 {
     for (record& unanswered : ending_) {
         left_behind_.push_back(unanswered.key());
-        unanswered.settles = true;
+        unanswered.back.settles = true;
     }
     give_up(todo);
     return left_behind_;
