@@ -83,10 +83,11 @@ void relay::work()
         if (::poll(&waiting, 1, 1) > 0) {
             const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
             const std::lock_guard guard(mutex_);
-            if (refuses_)
+            // A server that does not listen is none of the link's making, and refuses just so.
+            if (const int server = refuses_ ? -1 : connect_to(upstream_); server < 0)
                 ::close(client);
             else
-                connections_.push_back(std::make_unique<connection>(connection{client, connect_to(upstream_)}));
+                connections_.push_back(std::make_unique<connection>(connection{client, server}));
         }
         const std::lock_guard guard(mutex_);
         if (silent_)
@@ -160,10 +161,12 @@ void relay::hold()
         each->held = true;
 }
 
-bool relay::keeps()
+bool relay::keeps(std::string_view bytes)
 {
     const std::lock_guard guard(mutex_);
-    return std::ranges::any_of(connections_, [](const auto& each) { return each->held && !each->kept.empty(); });
+    return std::ranges::any_of(connections_, [&](const auto& each) {
+        return each->held && !each->kept.empty() && each->kept.find(bytes) != std::string::npos;
+    });
 }
 
 void relay::hang_up()

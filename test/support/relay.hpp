@@ -37,8 +37,8 @@ public:
 
     /// What connections that exist now send from now on is kept. Later ones are not concerned.
     void hold();
-    /// Whether anything is kept.
-    [[nodiscard]] bool keeps();
+    /// Whether anything is kept, with `bytes` in it.
+    [[nodiscard]] bool keeps(std::string_view bytes = {});
     /// Ends those connections for their clients, and keeps what was said on them.
     void hang_up();
     /// Delivers what was kept; returns when the server has had it.
