@@ -10,11 +10,19 @@ set(colock_contract_sources
     test/contract/locker_expiry.cpp
     test/contract/locker_groups.cpp
     test/contract/locker_locks.cpp
+    test/contract/remote.cpp
+    test/contract/remote_holders.cpp
+    test/contract/remote_late.cpp
+    test/contract/remote_lost.cpp
+    test/contract/remote_outages.cpp
+    test/contract/remote_shutdowns.cpp
+    test/contract/remote_waiters.cpp
     test/support/driver.cpp
     test/support/run.cpp)
 set(colock_contract_private_headers
     test/contract/contract.hpp
     test/contract/locker_verbs.hpp
+    test/contract/remote.hpp
     test/support/driver.hpp
     test/support/print.hpp
     test/support/run.hpp)
@@ -22,7 +30,10 @@ set(colock_contract_private_headers
 add_library(colock_adapter_contract INTERFACE)
 add_library(colock::adapter_contract ALIAS colock_adapter_contract)
 target_sources(colock_adapter_contract INTERFACE FILE_SET HEADERS
-    BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${PROJECT_SOURCE_DIR}/include/colock/adapter_contract.hpp)
+    BASE_DIRS ${PROJECT_SOURCE_DIR}/include
+    FILES
+        ${PROJECT_SOURCE_DIR}/include/colock/adapter_contract.hpp
+        ${PROJECT_SOURCE_DIR}/include/colock/remote_contract.hpp)
 foreach(source IN LISTS colock_contract_sources)
     target_sources(colock_adapter_contract INTERFACE
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${source}>

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/adapter_contract.hpp>
+#include <colock/remote_contract.hpp>
 
 #include "contract.hpp"
 
@@ -26,8 +27,10 @@ cases& locker_cases()
 
 namespace ut = boost::unit_test;
 
-subject::subject(asio::io_context& io, environment& surroundings)
-    : driver(io, surroundings.make()), surroundings_(surroundings)
+subject::subject(asio::io_context& io, environment& surroundings) : subject(io, surroundings, surroundings.make()) {}
+
+subject::subject(asio::io_context& io, environment& surroundings, std::shared_ptr<adapter> tested)
+    : driver(io, std::move(tested)), surroundings_(surroundings)
 {
 }
 
@@ -78,30 +81,19 @@ void run(const backend& tested, const contract_case& which)
     asio::io_context io;
     const auto surroundings = tested.make_environment(io);
     subject on(io, *surroundings);
-    for (const auto& [need, name] : need_names)
-        BOOST_TEST(((tested.able.*need) == (on.able().*need)), tested.name << " is described wrongly: " << name);
+    check_described(tested.name, tested.able, on.able());
     which.body(on);
     if (on.able().list)
         on.check_nothing_left();
-}
-
-ut::test_case* make_case(const backend& tested, const contract_case& which)
-{
-    auto* const made = ut::make_test_case([tested, which] { run(tested, which); }, which.name, which.file, which.line);
-    for (const auto& [need, name] : need_names) {
-        if (std::find(which.needs.begin(), which.needs.end(), need) != which.needs.end() && !(tested.able.*need))
-            made->add_precondition(
-                [made, name](ut::test_unit_id) { return skipped(*made, std::string("the backend has no ") + name); });
-    }
-    return made;
 }
 
 /// Asked when all static objects stand, so that no case can be missed.
 class suite final : public ut::test_unit_generator
 {
 public:
-    suite(backend tested, const char* level, cases& contents)
-        : tested_(std::move(tested)), name_(tested_.name + "_" + level), contents_(contents)
+    suite(std::string name, const capabilities& able, std::function<std::string()> missing, const cases& contents,
+        std::function<void(const contract_case&)> run)
+        : name_(std::move(name)), able_(able), missing_(std::move(missing)), contents_(contents), run_(std::move(run))
     {
     }
     virtual ~suite() = default;
@@ -111,19 +103,33 @@ public:
         if (std::exchange(made_, true))
             return nullptr;
         auto* const made = new ut::test_suite(name_, __FILE__, __LINE__);
-        made->add_precondition([made, missing = tested_.missing](ut::test_unit_id) {
+        made->add_precondition([made, missing = missing_](ut::test_unit_id) {
             const auto why = missing ? missing() : std::string();
             return why.empty() ? boost::test_tools::assertion_result(true) : skipped(*made, why);
         });
         for (const auto& which : contents_)
-            made->add(make_case(tested_, which));
+            made->add(make_case(which));
         return made;
     }
 
 private:
-    const backend tested_;
+    ut::test_case* make_case(const contract_case& which) const
+    {
+        auto* const made = ut::make_test_case([run = run_, which] { run(which); }, which.name, which.file, which.line);
+        for (const auto& [need, name] : need_names) {
+            if (std::find(which.needs.begin(), which.needs.end(), need) != which.needs.end() && !(able_.*need))
+                made->add_precondition([made, name](ut::test_unit_id) {
+                    return skipped(*made, std::string("the backend has no ") + name);
+                });
+        }
+        return made;
+    }
+
     const std::string name_;
-    cases& contents_;
+    const capabilities able_;
+    const std::function<std::string()> missing_;
+    const cases& contents_;
+    const std::function<void(const contract_case&)> run_;
     mutable bool made_ = false;
 };
 
@@ -136,15 +142,7 @@ public:
     }
 
     std::shared_ptr<adapter> make() override { return make_(); }
-    void pass_time(lease_clock::duration span) override
-    {
-        // What is begun gets some time to reach a server, and the last millisecond of a ttl still belongs to its
-        // holder.
-        asio::steady_timer passed(io_, std::max<lease_clock::duration>(span + 10ms, 20ms));
-        bool over = false;
-        passed.async_wait([&](const error_code&) { over = true; });
-        testing::run_until(io_, [&] { return over; });
-    }
+    void pass_time(lease_clock::duration span) override { pass_real_time(io_, span); }
     std::chrono::milliseconds short_ttl() const override { return short_ttl_; }
 
 private:
@@ -155,6 +153,29 @@ private:
 
 } // namespace
 
+void check_described(const std::string& name, const capabilities& described, const capabilities& able)
+{
+    for (const auto& [need, what] : need_names)
+        BOOST_TEST(((described.*need) == (able.*need)), name << " is described wrongly: " << what);
+}
+
+void add_suite(std::string name, const capabilities& able, std::function<std::string()> missing, const cases& contents,
+    std::function<void(const contract_case&)> run)
+{
+    ut::framework::current_auto_test_suite().add(
+        boost::make_shared<suite>(std::move(name), able, std::move(missing), contents, std::move(run)),
+        ut::decorator::collector_t::instance());
+}
+
+void pass_real_time(asio::io_context& io, lease_clock::duration span)
+{
+    // What is begun gets some time to reach a server, and the last millisecond of a ttl still belongs to its holder.
+    asio::steady_timer passed(io, std::max<lease_clock::duration>(span + 10ms, 20ms));
+    bool over = false;
+    passed.async_wait([&](const error_code&) { over = true; });
+    testing::run_until(io, [&] { return over; });
+}
+
 std::function<std::unique_ptr<environment>(asio::io_context&)> in_real_time(
     std::function<adapter_maker(asio::io_context&)> begin, std::chrono::milliseconds short_ttl)
 {
@@ -164,11 +185,12 @@ std::function<std::unique_ptr<environment>(asio::io_context&)> in_real_time(
 
 registration::registration(backend tested)
 {
-    auto& decorators = ut::decorator::collector_t::instance();
-    ut::framework::current_auto_test_suite().add(
-        boost::make_shared<suite>(tested, "adapter", adapter_cases()), decorators);
-    ut::framework::current_auto_test_suite().add(
-        boost::make_shared<suite>(std::move(tested), "locker", locker_cases()), decorators);
+    const auto add = [&](const char* level, const cases& contents) {
+        add_suite(tested.name + "_" + level, tested.able, tested.missing, contents,
+            [tested](const contract_case& which) { run(tested, which); });
+    };
+    add("adapter", adapter_cases());
+    add("locker", locker_cases());
 }
 
 } // namespace colock::contract

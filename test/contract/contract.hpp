@@ -24,12 +24,14 @@ using testing::driver;
 using testing::plain_claim;
 using testing::plain_claim_ptr;
 using testing::run_coro;
+using testing::running;
 
 /// What a test case works with: the backend's operations, and time.
 class subject : public driver
 {
 public:
     subject(asio::io_context& io, environment& surroundings);
+    subject(asio::io_context& io, environment& surroundings, std::shared_ptr<adapter> tested);
 
     [[nodiscard]] colock::capabilities able() const noexcept { return backend().capabilities(); }
     [[nodiscard]] std::chrono::milliseconds short_ttl() const { return surroundings_.short_ttl(); }
@@ -58,6 +60,12 @@ struct contract_case
     void (*body)(subject&);
 };
 using cases = std::vector<contract_case>;
+
+/// A suite of its own, whose cases `run` carries out one by one: `able` and `missing` say which.
+void add_suite(std::string name, const capabilities& able, std::function<std::string()> missing, const cases& contents,
+    std::function<void(const contract_case&)> run);
+/// That a backend is able to what its registration says.
+void check_described(const std::string& name, const capabilities& described, const capabilities& able);
 
 /// Of the adapter alone.
 [[nodiscard]] cases& adapter_cases();

@@ -608,25 +608,6 @@ BOOST_AUTO_TEST_CASE(a_waiter_is_woken_whatever_is_cut_of_its_subscription)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_message_that_is_lost_with_its_connection_is_not_missed)
-{
-    redis_server server;
-    scene on(server, {.operation_timeout = 20s});
-    const auto holder = on.their_grant(driver::exclusive("k", 60s));
-    const auto claim = on.ours(driver::exclusive("k", 60s));
-    auto waiting = start(on.io(), acquire(on.speak().shared_backend(), claim));
-    run_until(on.io(), [&] { return server({"PUBSUB", "NUMSUB", lock_name}) == "{colock}:k\n1\n"; });
-    on.between.refuse(true);
-    on.witness->give_back(holder);
-    on.some->run_for(200ms);
-    BOOST_TEST(!waiting.done());
-    on.between.refuse(false);
-    BOOST_TEST(waiting.get(on.io()) > 0u);
-    on.settle();
-    on.check_nothing_left();
-    on.check_nothing_hangs();
-}
-
 BOOST_AUTO_TEST_CASE(a_cut_in_the_middle_of_unsubscribing_disturbs_no_other_waiter)
 {
     redis_server server;

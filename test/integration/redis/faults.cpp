@@ -7,37 +7,7 @@
 #include <algorithm>
 
 namespace colock::testing {
-namespace {
-
-using namespace std::chrono_literals;
-
-constexpr auto hold_back = R"({"rate":0})";
-
-} // namespace
-
 BOOST_AUTO_TEST_SUITE(redis_faults)
-
-BOOST_AUTO_TEST_CASE(an_absent_server_is_unavailable_and_an_absent_answer_unknown)
-{
-    client_side nobody({.url = "redis://127.0.0.1:" + std::to_string(free_port()), .operation_timeout = 300ms});
-    BOOST_TEST(code_of(nobody.speak.create(driver::exclusive("k"))) == errc::unavailable);
-
-    redis_server server;
-    client_side some({.url = server.url(), .operation_timeout = 2s, .health_interval = 10s});
-    const auto first = driver::exclusive("first");
-    some.speak.grant(first);
-    some.speak.give_back(first);
-    server.pause();
-    const auto claim = driver::exclusive("k");
-    const auto outcome = some.speak.create(claim);
-    server.resume();
-    BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
-    // The same connection carried both: its answer proves that nothing is under way.
-    claim->taint();
-    BOOST_TEST((some.speak.abandon(claim).status == release_status::released));
-    BOOST_TEST(!claim->tainted());
-    BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
-}
 
 BOOST_AUTO_TEST_CASE(operations_wait_for_a_server_that_returns)
 {
@@ -60,102 +30,6 @@ BOOST_AUTO_TEST_CASE(operations_wait_for_a_server_that_returns)
     some.speak.check_not_held(claim);
     BOOST_TEST((some.speak.extend(claim, 10s).status == extend_status::not_held));
     BOOST_TEST(some.told->warned_of("append-only"));
-}
-
-BOOST_AUTO_TEST_CASE(an_adapter_that_was_closed_while_its_server_was_away_connects_again)
-{
-    redis_server server;
-    server.kill();
-    client_side some({.url = server.url(), .operation_timeout = 2s});
-    const auto begin = [&] { return start(some.io, some.speak.backend().create(sent_now(driver::exclusive("k")))); };
-    auto waiting = begin();
-    some.run_for(50ms);
-    run_coro(some.io, some.speak.backend().close(1ms));
-    server.start();
-    // At no time is there nothing to send.
-    bool granted = false;
-    for (int i = 0; i < 20 && !granted; ++i) {
-        some.run_for(500ms);
-        auto next = begin();
-        granted = waiting.get(some.io).status == create_status::granted;
-        waiting = std::move(next);
-    }
-    BOOST_TEST(granted);
-}
-
-/// The reply of one kind of command is lost, and the connection with it.
-void lose_reply(const std::function<void(client_side&, redis_proxy&, const plain_claim_ptr&)>& act)
-{
-    redis_server server;
-    redis_proxy between(server.port());
-    client_side some({.url = between.url()});
-    const auto warm = driver::exclusive("warm");
-    some.speak.grant(warm);
-    some.speak.give_back(warm);
-    const auto claim = driver::exclusive("k");
-    act(some, between, claim);
-    BOOST_TEST((some.speak.abandon(claim).status != release_status::failed));
-    BOOST_TEST(!claim->tainted());
-    BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
-}
-
-/// Starts `operation`, lets its request through but not its reply, and cuts.
-template <class Outcome>
-Outcome without_reply(client_side& some, redis_proxy& between, asio::awaitable<Outcome> operation)
-{
-    between.add("mute", "bandwidth", "downstream", hold_back);
-    auto under_way = start(some.io, std::move(operation));
-    some.run_for(100ms);
-    BOOST_TEST(!under_way.done());
-    between.enable(false);
-    auto outcome = under_way.get(some.io);
-    between.remove("mute");
-    between.enable(true);
-    return outcome;
-}
-
-BOOST_AUTO_TEST_CASE(a_lost_reply_to_create_is_settled)
-{
-    lose_reply([](client_side& some, redis_proxy& between, const plain_claim_ptr& claim) {
-        claim->set_sent(lease_clock::now());
-        const auto outcome = without_reply(some, between, some.speak.backend().create(claim));
-        BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
-        claim->taint();
-    });
-}
-
-BOOST_AUTO_TEST_CASE(a_create_after_a_lost_reply_finds_its_own_grant)
-{
-    lose_reply([](client_side& some, redis_proxy& between, const plain_claim_ptr& claim) {
-        claim->set_sent(lease_clock::now());
-        const auto outcome = without_reply(some, between, some.speak.backend().create(claim));
-        BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
-        claim->taint();
-        some.speak.grant(claim);
-        // The old connection was killed before this one was used: nothing can arrive late.
-        BOOST_TEST(!claim->tainted());
-    });
-}
-
-BOOST_AUTO_TEST_CASE(a_lost_reply_to_release_is_settled)
-{
-    lose_reply([](client_side& some, redis_proxy& between, const plain_claim_ptr& claim) {
-        some.speak.grant(claim);
-        const auto outcome = without_reply(some, between, some.speak.backend().release(claim));
-        BOOST_TEST((outcome.status == release_status::failed));
-        BOOST_TEST(outcome.error->code == errc::outcome_unknown);
-    });
-}
-
-BOOST_AUTO_TEST_CASE(a_lost_reply_to_extend_does_not_end_the_lock)
-{
-    lose_reply([](client_side& some, redis_proxy& between, const plain_claim_ptr& claim) {
-        some.speak.grant(claim);
-        const auto outcome = without_reply(some, between, some.speak.backend().extend(claim, 60s));
-        BOOST_TEST((outcome.status == extend_status::failed));
-        BOOST_TEST(outcome.error->code == errc::outcome_unknown);
-        BOOST_TEST((some.speak.extend(claim, 60s).status == extend_status::extended));
-    });
 }
 
 const std::string busy_reply = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL\r\n";
@@ -196,17 +70,6 @@ struct held_up
     plain_claim_ptr claim = driver::exclusive("k", 60s);
 };
 
-BOOST_AUTO_TEST_CASE(late_bytes_of_a_dead_connection_take_no_lock)
-{
-    held_up f({});
-    BOOST_TEST((f.some->speak.abandon(f.claim).status == release_status::not_held));
-    BOOST_TEST(!f.claim->tainted());
-    f.between.deliver();
-    BOOST_TEST(f.server({"EXISTS", "{colock}:k"}) == "0");
-    const auto next = driver::exclusive("k");
-    f.some->speak.grant(next);
-}
-
 BOOST_AUTO_TEST_CASE(a_kill_that_is_refused_for_a_moment_is_asked_for_again)
 {
     for (const auto how : {redis::layout::standard, redis::layout::plain}) {
@@ -237,39 +100,6 @@ BOOST_AUTO_TEST_CASE(without_the_right_to_kill_nothing_is_promised)
     // And rightly so.
     f.between.deliver();
     BOOST_TEST(f.server({"GET", "{colock}:k"}).starts_with(f.claim->token().hex()));
-}
-
-BOOST_AUTO_TEST_CASE(a_black_hole_ends_in_time)
-{
-    redis_server server;
-    redis_proxy between(server.port());
-    client_side some({.url = between.url(), .operation_timeout = 2s});
-    const auto claim = driver::exclusive("k");
-    some.speak.grant(claim);
-    between.add("hole", "timeout", "upstream", R"({"timeout":0})");
-    const auto begin = std::chrono::steady_clock::now();
-    BOOST_TEST((some.speak.extend(claim, 10s).status == extend_status::failed));
-    BOOST_TEST((some.speak.create(driver::exclusive("other")).status == create_status::failed));
-    BOOST_TEST((std::chrono::steady_clock::now() - begin < 8s));
-    between.remove("hole");
-    const auto reachable = [&] { return some.speak.backend().reconnects() > 0; };
-    auto later = start(some.io, some.speak.backend().is_valid(claim));
-    run_until(some.io, reachable);
-}
-
-BOOST_AUTO_TEST_CASE(a_stopped_server_is_noticed_and_used_again)
-{
-    redis_server server;
-    client_side some({.url = server.url(), .operation_timeout = 2s, .health_interval = 400ms});
-    const auto claim = driver::exclusive("k", 700ms);
-    some.speak.grant(claim);
-    server.pause();
-    BOOST_TEST((some.speak.extend(claim, 700ms).status == extend_status::failed));
-    some.run_for(800ms);
-    server.resume();
-    const auto outcome = some.speak.create(driver::exclusive("k"));
-    BOOST_TEST((outcome.status == create_status::granted), (outcome.error ? outcome.error->detail : "busy"));
-    BOOST_TEST((some.speak.extend(claim, 10s).status == extend_status::not_held));
 }
 
 BOOST_AUTO_TEST_CASE(a_paused_server_makes_operations_wait)

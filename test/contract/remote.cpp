@@ -1,0 +1,136 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote.hpp"
+
+#include <algorithm>
+
+namespace colock::contract {
+
+cases& remote_cases()
+{
+    static cases all;
+    return all;
+}
+
+std::ostream& operator<<(std::ostream& out, lost_part what)
+{
+    return out << (what == lost_part::request ? "request" : "reply");
+}
+
+std::size_t ears::times(std::string_view what) const
+{
+    return static_cast<std::size_t>(std::ranges::count(heard, what));
+}
+
+remote_subject::remote_subject(asio::io_context& io, remote_environment& surroundings)
+    : subject(io, surroundings, surroundings.make_linked(surroundings.short_ttl() * 14)), surroundings_(surroundings),
+      witness_(another())
+{
+}
+
+driver remote_subject::hasty()
+{
+    return {io(), others_.emplace_back(surroundings_.make_linked(haste()))};
+}
+
+locker remote_subject::make_linked_locker(locker_options options)
+{
+    options.operation_timeout = patience();
+    return locker(surroundings_.make_linked(patience()), std::move(options));
+}
+
+locker remote_subject::make_hasty_locker(locker_options options)
+{
+    options.operation_timeout = haste();
+    return locker(surroundings_.make_linked(haste()), std::move(options));
+}
+
+locker remote_subject::make_direct_locker()
+{
+    auto options = eager();
+    options.operation_timeout = patience();
+    return make_other_locker(std::move(options));
+}
+
+void remote_subject::until(const std::function<bool()>& reached, where at)
+{
+    testing::run_ready(io(), at);
+    const auto end = lease_clock::now() + short_ttl() * 30;
+    bool is_reached = reached();
+    while (!is_reached && lease_clock::now() < end) {
+        pass_time(short_ttl() / 100);
+        is_reached = reached();
+    }
+    BOOST_TEST_CONTEXT("called from " << at.file_name() << ":" << at.line())
+    {
+        BOOST_TEST_REQUIRE(is_reached);
+    }
+}
+
+void remote_subject::warm_up()
+{
+    const auto warm = exclusive("warm");
+    grant(warm);
+    give_back(warm);
+}
+
+void remote_subject::check_stored(std::size_t expected, where at)
+{
+    const auto stored = surroundings_.stored();
+    BOOST_TEST_CONTEXT("called from " << at.file_name() << ":" << at.line())
+    {
+        BOOST_TEST(stored.size() == expected, stored.size() << " stored: " << (stored.empty() ? "" : stored.front()));
+    }
+}
+
+bool remote_subject::is_promised(const claim_ptr& claim)
+{
+    return run(backend().abandon(claim)).status != release_status::failed;
+}
+
+void remote_subject::settle(const claim_ptr& claim, where at)
+{
+    until([&] { return is_promised(claim); }, at);
+}
+
+bool remote_subject::out_of_work()
+{
+    io().restart();
+    io().poll();
+    const bool none_left = io().stopped();
+    io().restart();
+    return none_left;
+}
+
+void remote_subject::check_end()
+{
+    for (const auto& each : all_faults)
+        each.set(surroundings_, false);
+    until([&] { return surroundings_.stored().empty(); });
+    others_.push_back(shared_backend());
+    others_.push_back(witness_.shared_backend());
+    for (const auto& each : others_)
+        run(each->close(patience()));
+    until([&] { return out_of_work(); });
+}
+
+namespace {
+
+void run(const remote_backend& tested, const contract_case& which)
+{
+    asio::io_context io;
+    const auto surroundings = tested.make_environment(io);
+    remote_subject on(io, *surroundings);
+    check_described(tested.name, tested.able, on.able());
+    which.body(on);
+    on.check_end();
+}
+
+} // namespace
+
+remote_registration::remote_registration(remote_backend tested)
+{
+    add_suite(tested.name + "_remote", tested.able, tested.missing, remote_cases(),
+        [tested](const contract_case& which) { run(tested, which); });
+}
+
+} // namespace colock::contract

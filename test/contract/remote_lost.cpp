@@ -1,0 +1,217 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace colock::contract {
+
+// One request or one reply is lost, and nothing else.
+
+namespace {
+
+/// The case's body, once for each part that a link may lose; a connection stands.
+template <class Body>
+void for_each_loss(remote_subject& on, Body body)
+{
+    for (const auto what : lost_parts) {
+        BOOST_TEST_CONTEXT("loses a " << what)
+        {
+            on.warm_up();
+            const int before = on.link().cuts();
+            body(what);
+            BOOST_TEST(on.link().cuts() > before);
+            on.check_stored(0);
+        }
+    }
+}
+
+} // namespace
+
+// Through the adapter.
+
+COLOCK_REMOTE_CASE(a_create_that_is_lost_leaves_no_orphan)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto claim = on.exclusive("k");
+        on.link().cut(what);
+        const auto outcome = on.run(on.backend().create(testing::sent_now(claim)));
+        BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
+        BOOST_TEST(outcome.error->code == errc::outcome_unknown);
+        on.check_stored(what == lost_part::reply ? 1 : 0);
+        claim->taint();
+        on.settle(claim);
+        on.check_stored(0);
+        const auto rival = on.exclusive("k");
+        on.witness().grant(rival);
+        on.witness().give_back(rival);
+    });
+}
+
+COLOCK_REMOTE_CASE(a_create_after_a_lost_one_finds_its_own_grant)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto claim = on.exclusive("k");
+        on.link().cut(what);
+        BOOST_TEST(on.create(claim).status == create_status::failed);
+        claim->taint();
+        on.grant(claim);
+        on.check_held(claim);
+        on.check_stored(1);
+        on.settle(claim);
+    });
+}
+
+COLOCK_REMOTE_CASE(a_release_that_is_lost_is_repeated_until_proven)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto claim = on.exclusive("k");
+        on.grant(claim);
+        on.link().cut(what);
+        const auto outcome = on.release(claim);
+        BOOST_TEST_REQUIRE(outcome.status == release_status::failed);
+        BOOST_TEST(outcome.error->code == errc::outcome_unknown);
+        on.check_stored(what == lost_part::request ? 1 : 0);
+        BOOST_TEST(on.release(claim).status != release_status::failed);
+        on.check_stored(0);
+        on.check_not_held(claim);
+    });
+}
+
+COLOCK_REMOTE_CASE(an_extension_that_is_lost_does_not_end_the_lock)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto claim = on.exclusive("k");
+        on.grant(claim);
+        on.link().cut(what);
+        const auto outcome = on.extend(claim, 2h);
+        BOOST_TEST_REQUIRE(outcome.status == extend_status::failed);
+        BOOST_TEST(outcome.error->code == errc::outcome_unknown);
+        BOOST_TEST(on.extend(claim, 2h).status == extend_status::extended);
+        on.check_held(claim);
+        on.give_back(claim);
+    });
+}
+
+COLOCK_REMOTE_CASE(a_question_that_is_lost_is_no_answer)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto claim = on.exclusive("k");
+        on.grant(claim);
+        on.link().cut(what);
+        BOOST_TEST(on.valid(claim).error != nullptr);
+        if (on.able().list) {
+            on.link().cut(what);
+            const auto listed = on.run(on.backend().inspect("k"));
+            BOOST_TEST(listed.error != nullptr);
+        }
+        on.check_held(claim);
+        on.give_back(claim);
+    });
+}
+
+COLOCK_REMOTE_CASE(a_hand_over_that_is_lost_leaves_one_holder_at_most)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto held = on.exclusive("k"), next = on.exclusive("k");
+        on.grant(held);
+        on.link().cut(what);
+        const auto outcome = on.hand_over(held, next);
+        BOOST_TEST(outcome.created.status == create_status::failed);
+        on.check_stored(1);
+        next->taint();
+        on.settle(next);
+        on.settle(held);
+    });
+}
+
+// Through a locker.
+
+COLOCK_REMOTE_CASE(an_acquire_whose_create_is_lost_is_granted_all_the_same)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto locks = on.make_linked_locker();
+        on.run(on.run(locks.acquire("k")).release(on_failure::raise));
+        on.link().cut(what);
+        auto held = on.run(locks.acquire("k"));
+        BOOST_TEST(on.run(held.is_locked()));
+        on.check_stored(1);
+        on.run(held.release(on_failure::raise));
+        on.until([&] { return locks.stats().settling == 0; });
+        BOOST_TEST(locks.stats().retries >= 1U);
+        BOOST_TEST(locks.stats().unproven == 0U);
+    });
+}
+
+COLOCK_REMOTE_CASE(a_try_whose_create_is_lost_says_so_and_leaves_no_orphan)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto locks = on.make_linked_locker();
+        on.run(on.run(locks.acquire("k")).release(on_failure::raise));
+        on.link().cut(what);
+        const auto failed = on.failure_of(locks.try_acquire("k"));
+        BOOST_TEST((failed.code() == errc::outcome_unknown), failed.what());
+        on.until([&] { return locks.stats().settling == 0; });
+        BOOST_TEST(locks.stats().settled == 1U);
+        BOOST_TEST(locks.stats().unproven == 0U);
+    });
+}
+
+COLOCK_REMOTE_CASE(a_group_of_which_a_create_is_lost_is_held_whole)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto locks = on.make_linked_locker(), other = on.make_direct_locker();
+        auto first = on.run(other.acquire("b"));
+        auto waiting = on.start(locks.acquire_all({"a", "b", "c"}));
+        on.until([&] { return waiting.done() || locks.stats().waiting > 0; });
+        on.link().cut(what);
+        on.run(first.release());
+        auto group = on.get(std::move(waiting));
+        on.check_stored(3);
+        on.run(group.release());
+        on.until([&] { return locks.stats().settling == 0; });
+    });
+}
+
+COLOCK_REMOTE_CASE(a_release_that_is_lost_hands_the_lock_to_a_local_waiter)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto locks = on.make_linked_locker();
+        auto held = on.run(locks.acquire("k"));
+        auto next = on.start(locks.acquire("k"));
+        on.until([&] { return locks.stats().waiting == 1; });
+        on.link().cut(what);
+        on.run(held.release());
+        auto second = on.get(std::move(next));
+        BOOST_TEST(on.run(second.is_locked()));
+        on.check_stored(1);
+        on.run(second.release(on_failure::raise));
+        on.until([&] { return locks.stats().settling == 0; });
+    });
+}
+
+COLOCK_REMOTE_CASE(a_renewal_that_is_lost_is_repeated_in_time)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto locks = on.make_linked_locker();
+        bool inside = false, leave = false;
+        auto body = on.start(locks.with_lock("k", {.ttl = on.short_ttl() * 3}, [&](lock&) -> asio::awaitable<void> {
+            inside = true;
+            while (!leave) {
+                lease_timer pause(on.io(), on.short_ttl() / 50);
+                co_await pause.async_wait(asio::deferred);
+            }
+        }));
+        on.until([&] { return inside; });
+        on.link().cut(what);
+        on.until([&] { return body.done() || locks.stats().renewal_errors > 0; });
+        const auto renewed = locks.stats().renewals;
+        on.until([&] { return body.done() || locks.stats().renewals > renewed; });
+        BOOST_TEST(!body.done());
+        leave = true;
+        on.get(std::move(body));
+        on.until([&] { return locks.stats().settling == 0; });
+    });
+}
+
+} // namespace colock::contract

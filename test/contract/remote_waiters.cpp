@@ -1,0 +1,188 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <utility>
+#include <vector>
+
+namespace colock::contract {
+
+// Whoever waits behind a link that fails, or for a server that does.
+
+namespace {
+
+/// An acquire that a test cancels.
+struct cancelled_acquire
+{
+    cancelled_acquire(const locker& by, std::string key)
+    {
+        by.async_acquire(std::move(key), asio::bind_cancellation_slot(signal.slot(), [this](error_code ended, lock) {
+            code = ended;
+            over = true;
+        }));
+    }
+
+    asio::cancellation_signal signal{};
+    error_code code{};
+    bool over = false;
+};
+
+/// As the core does it, but with nothing else than the adapter that would tell of a release.
+asio::awaitable<void> wait_for(remote_subject& on, plain_claim_ptr claim)
+{
+    for (;;) {
+        const auto outcome = co_await on.backend().create(testing::sent_now(claim));
+        if (outcome.status == create_status::granted)
+            co_return;
+        if (outcome.status == create_status::busy) {
+            co_await on.backend().wait(claim, lease_clock::time_point::max());
+            continue;
+        }
+        claim->taint();
+        lease_timer pause(on.io(), on.short_ttl() / 50);
+        co_await pause.async_wait(asio::deferred);
+    }
+}
+
+void release_to(remote_subject& on, running<lock>& waiting, std::string_view what)
+{
+    BOOST_TEST_CONTEXT(what)
+    {
+        auto held = on.get(std::move(waiting));
+        BOOST_TEST(on.run(held.is_locked()));
+        on.check_stored(1);
+        on.run(held.release());
+    }
+}
+
+} // namespace
+
+COLOCK_REMOTE_CASE(a_waiter_is_granted_whatever_it_loses)
+{
+    for (const auto what : lost_parts) {
+        // Its first request, and what it says when it has found the lock busy.
+        for (const bool later : {false, true}) {
+            BOOST_TEST_CONTEXT("loses a " << what << ", later: " << later)
+            {
+                on.warm_up();
+                const auto ours = on.make_linked_locker();
+                on.run(on.run(ours.acquire("warm")).release(on_failure::raise));
+                const auto holder = on.exclusive("k");
+                on.witness().grant(holder);
+                if (!later)
+                    on.link().cut(what);
+                auto waiting = on.start(ours.acquire("k"));
+                if (later) {
+                    on.until([&] { return ours.stats().busy > 0; });
+                    on.link().cut(what);
+                }
+                on.pass_time(on.short_ttl() / 10);
+                BOOST_TEST(!waiting.done());
+                on.witness().give_back(holder);
+                release_to(on, waiting, "the waiter");
+                on.until([&] { return ours.stats().settling == 0; });
+            }
+        }
+    }
+}
+
+COLOCK_REMOTE_CASE(a_release_during_an_outage_is_not_missed, &capabilities::events)
+{
+    for (const auto& fault : link_faults) {
+        BOOST_TEST_CONTEXT(fault.name)
+        {
+            const auto holder = on.exclusive("k"), claim = on.exclusive("k");
+            on.witness().grant(holder);
+            auto waiting = on.start(wait_for(on, claim));
+            on.pass_time(on.short_ttl() / 10);
+            fault.set(on.link(), true);
+            on.witness().give_back(holder);
+            on.pass_time(on.short_ttl() / 5);
+            BOOST_TEST(!waiting.done());
+            fault.set(on.link(), false);
+            on.get(std::move(waiting));
+            on.check_held(claim);
+            on.settle(claim);
+        }
+    }
+}
+
+COLOCK_REMOTE_CASE(waiters_are_granted_after_the_server_has_come_back)
+{
+    // With the default pace of retries.
+    const auto ours = on.make_linked_locker({}), theirs = on.make_direct_locker();
+    auto held = on.run(ours.acquire("k", {.ttl = 1h}));
+    int inside = 1, most = 0;
+    const auto pass = [&](const locker& by) -> asio::awaitable<void> {
+        auto granted = co_await by.acquire("k", {.ttl = 1h});
+        most = std::max(most, ++inside);
+        co_await asio::post(asio::deferred);
+        --inside;
+        co_await granted.release();
+    };
+    std::vector<running<void>> waiting;
+    for (const auto* by : {&ours, &theirs, &ours, &theirs})
+        waiting.push_back(on.start(pass(*by)));
+    on.until([&] { return ours.stats().waiting + theirs.stats().waiting == 4; });
+    on.link().serve(false);
+    --inside;
+    on.run(held.release());
+    on.pass_time(on.short_ttl() / 5);
+    on.link().serve(true);
+    for (auto& each : waiting)
+        on.get(std::move(each));
+    BOOST_TEST(most == 1);
+    on.until([&] { return ours.stats().settling + theirs.stats().settling == 0; });
+}
+
+COLOCK_REMOTE_CASE(a_cancelled_acquire_behind_a_dead_link_ends_at_once_and_is_settled)
+{
+    for (const auto& fault : link_faults) {
+        BOOST_TEST_CONTEXT(fault.name)
+        {
+            const auto locks = on.make_linked_locker();
+            on.run(on.run(locks.acquire("warm")).release(on_failure::raise));
+            fault.set(on.link(), true);
+            cancelled_acquire asked(locks, "k");
+            on.pass_time(on.short_ttl() / 10);
+            BOOST_TEST(!asked.over);
+            asked.signal.emit(asio::cancellation_type::terminal);
+            testing::run_ready(on.io());
+            BOOST_TEST(asked.over);
+            BOOST_TEST(asked.code == asio::error::operation_aborted);
+            fault.set(on.link(), false);
+            on.until([&] { return locks.stats().settling == 0; });
+            BOOST_TEST(locks.stats().unproven == 0U);
+            on.check_stored(0);
+        }
+    }
+}
+
+COLOCK_REMOTE_CASE(a_cancelled_wait_behind_a_dead_link_ends_at_once_and_leaves_no_place)
+{
+    for (const auto& fault : link_faults) {
+        BOOST_TEST_CONTEXT(fault.name)
+        {
+            const auto locks = on.make_linked_locker();
+            const auto holder = on.exclusive("k");
+            on.witness().grant(holder);
+            cancelled_acquire asked(locks, "k");
+            on.until([&] { return locks.stats().busy > 0; });
+            fault.set(on.link(), true);
+            on.pass_time(on.short_ttl() / 10);
+            BOOST_TEST(!asked.over);
+            asked.signal.emit(asio::cancellation_type::terminal);
+            testing::run_ready(on.io());
+            BOOST_TEST(asked.over);
+            BOOST_TEST(asked.code == asio::error::operation_aborted);
+            fault.set(on.link(), false);
+            on.until([&] { return locks.stats().settling == 0; });
+            on.check_stored(1);
+            on.witness().give_back(holder);
+        }
+    }
+}
+
+} // namespace colock::contract

@@ -1,0 +1,203 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/run.hpp"
+#include "support/scripted_adapter.hpp"
+#include "support/virtual_clock.hpp"
+
+#include <colock/memory/adapter.hpp>
+#include <colock/remote_contract.hpp>
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::contract {
+
+namespace {
+
+using namespace std::chrono_literals;
+using testing::operation;
+using testing::step;
+
+constexpr std::array requests{operation::create, operation::release, operation::abandon, operation::extend,
+    operation::is_valid, operation::hand_over, operation::inspect, operation::break_key, operation::list,
+    operation::purge};
+
+const error_code unheard = asio::error::timed_out;
+const error_code refused = asio::error::connection_refused;
+
+/// An adapter that does as its link does.
+struct client
+{
+    client(std::shared_ptr<adapter> store, const asio::any_io_executor& executor, std::chrono::milliseconds answers)
+        : script(std::make_shared<testing::scripted_adapter>(std::move(store), executor)), timeout(answers)
+    {
+        set_well();
+    }
+
+    void set(const step& how, const step& wait) const
+    {
+        script->reset();
+        for (const auto each : requests)
+            script->always(each, how);
+        script->always(operation::wait, wait);
+    }
+    void set_well()
+    {
+        set(step::pass().before([this] { find(); }), step::pass());
+    }
+    void set_silent()
+    {
+        set(step::lose_request().delay(timeout).before([this] { lose(unheard); }), step::hold());
+    }
+    void set_refusing()
+    {
+        lose(refused);
+        const auto tell = [this] {
+            script->notify_unreachable(make_failure(errc::unavailable, "nobody is there", refused), "server");
+        };
+        set(step::fail(errc::unavailable, "nobody is there", refused).before(tell), step::fail(errc::unavailable));
+    }
+    /// A connection stands, or is found to.
+    void find()
+    {
+        if (std::exchange(is_connected, true))
+            return;
+        if (std::exchange(was_connected, true))
+            script->notify_reconnected();
+        else
+            script->notify_ready();
+    }
+    void lose(const error_code& why)
+    {
+        if (std::exchange(is_connected, false))
+            script->notify_suspended(why);
+    }
+
+    const std::shared_ptr<testing::scripted_adapter> script;
+    const std::chrono::milliseconds timeout;
+    bool is_connected = false;
+    bool was_connected = false;
+};
+
+class scripted_link final : public remote_environment
+{
+public:
+    explicit scripted_link(asio::io_context& io) : io_(io), store_(memory::make_adapter(io.get_executor())) {}
+
+    // What is posted, not carried out at once, as a server's answers are.
+    std::shared_ptr<adapter> make() override
+    {
+        return std::make_shared<testing::scripted_adapter>(store_, io_.get_executor());
+    }
+    std::shared_ptr<adapter> make_linked(std::chrono::milliseconds timeout) override
+    {
+        auto& made = *clients_.emplace_back(std::make_unique<client>(store_, io_.get_executor(), timeout));
+        apply(made);
+        return made.script;
+    }
+    void pass_time(lease_clock::duration span) override { clock_.advance(io_, span); }
+    std::chrono::milliseconds short_ttl() const override { return 10s; }
+
+    void cut(lost_part what) override
+    {
+        for (const auto& each : clients_) {
+            const auto how = what == lost_part::request ? step::lose_request() : step::lose_reply();
+            for (const auto request : requests)
+                each->script->next(request, step(how).before([this] {
+                    ++cuts_;
+                    apply_all();
+                }));
+        }
+    }
+    int cuts() const override { return cuts_; }
+    void hold() override
+    {
+        for (const auto& each : clients_)
+            each->set(step::hold_unknown(), step::pass());
+    }
+    bool holds() override
+    {
+        return std::ranges::any_of(clients_, [](const auto& each) { return each->script->held() > 0; });
+    }
+    void hang_up() override { apply_all(); }
+    void deliver() override
+    {
+        for (const auto& each : clients_) {
+            while (each->script->deliver())
+                continue;
+        }
+        testing::run_ready(io_);
+    }
+    void silence(bool silent) override
+    {
+        silent_ = silent;
+        apply_all();
+        if (silent)
+            return;
+        // Only waits are held by silence.
+        for (const auto& each : clients_) {
+            while (each->script->discard())
+                continue;
+        }
+    }
+    void refuse(bool refuses) override
+    {
+        refuses_ = refuses;
+        apply_all();
+    }
+    void serve(bool serves) override
+    {
+        serves_ = serves;
+        apply_all();
+    }
+    std::vector<std::string> stored() override
+    {
+        std::vector<std::string> keys;
+        store_->start_list({}, {}, [&](list_outcome outcome) {
+            for (auto& each : outcome.locks)
+                keys.push_back(std::move(each.key));
+        });
+        return keys;
+    }
+
+private:
+    void apply(client& to) const
+    {
+        if (refuses_ || !serves_)
+            to.set_refusing();
+        else if (silent_)
+            to.set_silent();
+        else
+            to.set_well();
+    }
+    void apply_all() const
+    {
+        for (const auto& each : clients_)
+            apply(*each);
+    }
+
+    testing::virtual_clock clock_;
+    asio::io_context& io_;
+    const std::shared_ptr<adapter> store_;
+    std::vector<std::unique_ptr<client>> clients_;
+    int cuts_ = 0;
+    bool silent_ = false;
+    bool refuses_ = false;
+    bool serves_ = true;
+};
+
+const remote_registration scripted_backend({
+    .name = "scripted",
+    .able =
+        {.shared = true, .semaphore = true, .no_ttl = true, .fifo = true, .fence = true, .list = true, .events = true},
+    .make_environment = [](asio::io_context& io) { return std::make_unique<scripted_link>(io); },
+});
+
+} // namespace
+
+} // namespace colock::contract
