@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -194,19 +193,15 @@ public:
         : adapter(std::move(executor)), settings_(std::move(chosen))
     {
     }
-    ~quorum_adapter() override
-    {
-        if (listener_)
-            listener_->stop();
-    }
 
     /// What the nodes tell of themselves is told on.
     void adopt(const std::vector<std::shared_ptr<adapter>>& nodes)
     {
-        listener_ = std::make_shared<relay>(*this);
-        const auto gave_up = [weak = weak_from_this()](std::uint64_t parts) {
-            if (const auto self = weak.lock())
-                static_cast<quorum_adapter&>(*self).count_unproven(parts);
+        const std::weak_ptr<quorum_adapter> self = std::static_pointer_cast<quorum_adapter>(shared_from_this());
+        listener_ = std::make_shared<relay>(self);
+        const auto gave_up = [self](std::uint64_t parts) {
+            if (const auto to = self.lock())
+                to->count_unproven(parts);
         };
         for (const auto& each : nodes) {
             each->attach(listener_);
@@ -327,36 +322,25 @@ private:
     class relay final : public observer
     {
     public:
-        explicit relay(quorum_adapter& target) : target_(&target) {}
-        void stop() noexcept
-        {
-            const std::lock_guard guard(mutex_);
-            target_ = nullptr;
-        }
+        explicit relay(std::weak_ptr<quorum_adapter> target) : target_(std::move(target)) {}
         void unreachable(std::string_view, const error_code& why, std::string_view address) noexcept override
         {
-            if (const auto to = target())
+            if (const auto to = target_.lock())
                 to->tell_unreachable(why, address);
         }
         void reconnected(std::string_view) noexcept override
         {
-            if (const auto to = target())
+            if (const auto to = target_.lock())
                 to->notify_reconnected();
         }
         void warning(std::string_view, std::string_view message) noexcept override
         {
-            if (const auto to = target())
+            if (const auto to = target_.lock())
                 to->notify_warning(message);
         }
 
     private:
-        std::shared_ptr<quorum_adapter> target() noexcept
-        {
-            const std::lock_guard guard(mutex_);
-            return target_ ? std::static_pointer_cast<quorum_adapter>(target_->weak_from_this().lock()) : nullptr;
-        }
-        std::mutex mutex_;
-        quorum_adapter* target_;
+        const std::weak_ptr<quorum_adapter> target_;
     };
 
     /// The one that the claim holds already, or a new one: shares that are being taken back are never used again.
