@@ -141,7 +141,6 @@ void node::arm()
 
 void node::disarm()
 {
-    ++armed_;
     if (std::exchange(armed_for_, time_point::max()) != time_point::max())
         timer_->cancel();
 }

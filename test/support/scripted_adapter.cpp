@@ -384,7 +384,7 @@ step scripted_adapter::begin(operation what, const claim_ptr& claim, std::chrono
         const std::lock_guard guard(state_->mutex);
         state_->enter(*claim, what);
     }
-    return begin({what, claim->key(), claim->token(), ttl, claim->sent()});
+    return begin({what, claim->key(), claim->token(), ttl, claim->sent(), claim->tainted()});
 }
 
 step scripted_adapter::begin(call started)
@@ -660,7 +660,7 @@ void scripted_adapter::start_purge(std::size_t limit, completion<list_outcome> d
 
 void scripted_adapter::start_close(lease_clock::duration deadline, completion<closed> done)
 {
-    auto how = begin({operation::close, {}, {}, {}});
+    auto how = begin({operation::close, {}, {}, std::chrono::floor<std::chrono::milliseconds>(deadline)});
     const auto send = [deadline](
                           adapter& backend, completion<closed> end) { backend.start_close(deadline, std::move(end)); };
     run<closed>({operation::close, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});

@@ -38,10 +38,11 @@ struct call
     /// For hand_over: of the claim that is given back.
     std::string key{};
     colock::token token{};
-    /// Of an extend: the new one; else the claim's.
+    /// Of an extend: the new one; of a close: its deadline; else the claim's.
     std::chrono::milliseconds ttl{0};
     /// What the claim said of when it was started; of a hand_over the one that is given back.
     lease_clock::time_point sent{};
+    bool tainted = false;
 };
 
 /// What is to become of one operation on its way to the backend and back.

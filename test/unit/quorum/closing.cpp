@@ -28,6 +28,8 @@ BOOST_AUTO_TEST_CASE(closing_takes_back_what_it_can)
 BOOST_AUTO_TEST_CASE(closing_gives_up_the_rest_and_says_so)
 {
     leave_on(c, 1h);
+    comes_back(c);
+    leave_on(c, 1h, "another");
     auto closes = start(io(), on->backend().close(1min));
     ready();
     BOOST_TEST(!closes.done());
@@ -35,7 +37,7 @@ BOOST_AUTO_TEST_CASE(closing_gives_up_the_rest_and_says_so)
     pass(patience + 50ms);
     BOOST_TEST(closes.done());
     BOOST_TEST(nodes[c]->count(operation::close) == 1U);
-    BOOST_TEST(unproven() == 1U);
+    BOOST_TEST(unproven() == 2U);
     BOOST_TEST(idle());
     comes_back(c);
     // It stays usable, and what it leaves from now on is taken back again.
@@ -44,7 +46,7 @@ BOOST_AUTO_TEST_CASE(closing_gives_up_the_rest_and_says_so)
     comes_back(c);
     pass(300ms);
     BOOST_TEST(idle());
-    BOOST_TEST(standing() == "001");
+    BOOST_TEST(standing() == "002");
 }
 
 BOOST_AUTO_TEST_CASE(closing_waits_for_what_is_under_way)
@@ -157,6 +159,56 @@ BOOST_AUTO_TEST_CASE(closing_waits_for_a_round_that_is_under_way)
     BOOST_TEST(unproven() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(closing_waits_no_longer_than_its_time_for_an_attempt_that_is_not_answered)
+{
+    std::uint64_t given_up = 0;
+    for (const bool began_before : {true, false}) {
+        leave_on(c, 1h, std::to_string(given_up));
+        comes_back(c);
+        nodes[c]->next(operation::abandon, step::hold());
+        if (began_before)
+            pass(300ms);
+        auto closes = start(io(), on->backend().close(100ms));
+        ready();
+        BOOST_TEST(nodes[c]->held() == 1U);
+        BOOST_TEST(!closes.done());
+        pass(150ms);
+        BOOST_TEST(closes.done());
+        nodes[c]->discard();
+        ready();
+        BOOST_TEST(unproven() == ++given_up);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_left_during_a_round_waits_for_its_end)
+{
+    leave_on(c, 1h);
+    comes_back(c);
+    nodes[c]->next(operation::abandon, step::hold());
+    auto closes = start(io(), on->backend().close(1min));
+    ready();
+    leave_on(c, 1h, "other");
+    comes_back(c);
+    const auto before = attempts(c);
+    pass(300ms);
+    BOOST_TEST(attempts(c) == before);
+    BOOST_TEST(!closes.done());
+    nodes[c]->deliver();
+    ready();
+    BOOST_TEST(closes.done());
+    BOOST_TEST(standing() == "000");
+}
+
+BOOST_AUTO_TEST_CASE(a_context_may_die_during_a_close)
+{
+    const auto witness = std::make_shared<int>();
+    leave_on(c, 1h);
+    on->backend().start_close(1min, [witness](closed) {});
+    ready();
+    context.reset();
+    BOOST_TEST(witness.use_count() == 1);
+}
+
 BOOST_AUTO_TEST_CASE(the_soonest_of_two_deadlines_counts)
 {
     leave_on(c, 1h);
@@ -167,6 +219,24 @@ BOOST_AUTO_TEST_CASE(the_soonest_of_two_deadlines_counts)
     BOOST_TEST(second.done());
     BOOST_TEST(nodes[c]->count(operation::close) == 1U);
     BOOST_TEST(unproven() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_node_is_closed_in_what_is_left_of_the_time)
+{
+    const auto time_left = [&] { return nodes[c]->calls().back().ttl; };
+    leave_on(c, 1h);
+    auto closes = start(io(), on->backend().close(1min));
+    pass(patience + 50ms);
+    BOOST_TEST(closes.done());
+    BOOST_TEST((time_left() > 50s && time_left() <= 1min - patience));
+    // The loop was held up meanwhile.
+    comes_back(c);
+    leave_on(c, 1h, "other");
+    closes = start(io(), on->backend().close(100ms));
+    ready();
+    advance(io(), 1s);
+    BOOST_TEST(closes.done());
+    BOOST_TEST((time_left() == 0ms));
 }
 
 BOOST_AUTO_TEST_CASE(what_was_left_before_a_fork_is_the_parents)
@@ -187,6 +257,30 @@ BOOST_AUTO_TEST_CASE(what_was_left_before_a_fork_is_the_parents)
     pass(5s);
     BOOST_TEST(attempts(c) == 0U);
     BOOST_TEST(idle());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_timer_that_was_stopped_when_it_was_due_tries_nothing, nodes_at_once)
+{
+    const auto leave_on_c = [&] {
+        const auto claim = sent_now(driver::exclusive("k", 1h));
+        on->backend().start_create(claim, [](const create_outcome&) {});
+        goes_away(c);
+        on->backend().start_release(claim, [](const release_outcome&) {});
+    };
+    leave_on_c();
+    // Due before the next attempt, and told of in the same turn.
+    lease_timer before(io(), 200ms);
+    before.async_wait([&](const error_code&) {
+        comes_back(c);
+        on->backend().start_close(1min, [](closed) {});
+        BOOST_TEST(standing() == "000");
+        leave_on_c();
+        nodes[c]->forget_calls();
+    });
+    advance(io(), 300ms);
+    BOOST_TEST(nodes[c]->calls().empty());
+    advance(io(), 250ms);
+    BOOST_TEST(nodes[c]->count(operation::abandon) == 1U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

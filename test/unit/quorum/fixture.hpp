@@ -37,11 +37,11 @@ struct three_nodes : virtual_clock
     std::vector<std::shared_ptr<scripted_adapter>> nodes;
     std::optional<driver> on;
 
-    three_nodes()
+    explicit three_nodes(timing when = timing::posted)
     {
         for (int i = 0; i < 3; ++i) {
             stores.push_back(memory::make_adapter(io().get_executor()));
-            nodes.push_back(std::make_shared<scripted_adapter>(stores.back()));
+            nodes.push_back(std::make_shared<scripted_adapter>(stores.back(), when));
         }
         on.emplace(io(), quorum::make_adapter(io().get_executor(), {nodes.begin(), nodes.end()},
                              {.name = "quorum", .patience = patience, .poll_interval = 250ms}));
@@ -119,6 +119,12 @@ struct leftovers : three_nodes
         ready();
     }
     [[nodiscard]] std::size_t attempts(std::size_t node) const { return nodes[node]->count(operation::abandon); }
+};
+
+/// Each answers inside the call.
+struct nodes_at_once : three_nodes
+{
+    nodes_at_once() : three_nodes(timing::immediate) {}
 };
 
 } // namespace colock::testing

@@ -116,6 +116,40 @@ BOOST_AUTO_TEST_CASE(what_was_certainly_not_sent_leaves_nothing_to_take_back)
     BOOST_TEST(idle());
 }
 
+BOOST_AUTO_TEST_CASE(what_stood_before_another_create_failed_is_taken_back)
+{
+    const auto claim = driver::exclusive("k", ttl);
+    on->grant(claim);
+    ready();
+    goes_away(c);
+    on->grant(claim);
+    ready();
+    comes_back(c);
+    on->give_back(claim);
+    ready();
+    BOOST_TEST(standing() == "000");
+    BOOST_TEST(idle());
+}
+
+BOOST_AUTO_TEST_CASE(a_node_is_told_which_of_its_parts_may_have_been_granted_without_an_answer)
+{
+    nodes[b]->next(operation::create, step::fail(errc::unavailable));
+    nodes[c]->next(operation::create, step::lose_reply());
+    const auto claim = driver::exclusive("k", ttl);
+    BOOST_TEST(on->create(claim).status == create_status::failed);
+    ready();
+    on->grant(claim);
+    on->give_back(claim);
+    ready();
+    std::vector<bool> told;
+    for (const auto& each : nodes[c]->calls()) {
+        if (each.what == operation::abandon)
+            told.push_back(each.tainted);
+    }
+    const std::vector<bool> expected{true, false};
+    BOOST_TEST(told == expected, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(it_is_tried_until_the_node_is_back)
 {
     leave_on(c);
@@ -235,7 +269,10 @@ BOOST_AUTO_TEST_CASE(a_crowd_that_expires_together_is_given_up_as_a_whole)
     goes_away(c);
     for (const auto& each : claims)
         on->give_back(each);
-    pass(ttl + patience + 300ms);
+    pass(ttl + patience);
+    // Not one part with each attempt.
+    for (int steps = 0; steps < 6 && unproven() == 0; ++steps)
+        pass(50ms);
     BOOST_TEST(unproven() == crowd);
     BOOST_TEST(idle());
 }
@@ -334,11 +371,48 @@ BOOST_AUTO_TEST_CASE(a_context_may_die_with_leftovers)
 {
     leave_on(c, 1h);
     BOOST_TEST(!idle());
+    const std::weak_ptr<adapter> watched = nodes[c];
     auto backend = on->shared_backend();
     on.reset();
     nodes.clear();
     context.reset();
+    BOOST_TEST(!watched.expired());
     backend.reset();
+    BOOST_TEST(watched.expired());
+}
+
+BOOST_AUTO_TEST_CASE(a_context_may_die_while_a_take_back_waits_for_its_turn)
+{
+    auto claim = driver::exclusive("k", ttl);
+    on->grant(claim);
+    ready();
+    nodes[c]->next(operation::extend, step::hold());
+    BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
+    // So that the release is not decided without it.
+    goes_away(b);
+    on->backend().start_release(sent_now(claim), [](const release_outcome&) { BOOST_ERROR("was decided"); });
+    ready();
+    const std::weak_ptr<adapter> watched = nodes[c];
+    context.reset();
+    claim.reset();
+    on.reset();
+    nodes.clear();
+    BOOST_TEST(watched.expired());
+}
+
+BOOST_FIXTURE_TEST_CASE(nothing_is_kept_that_is_left_after_the_context_died, nodes_at_once)
+{
+    const std::weak_ptr<adapter> watched = nodes[c];
+    auto claim = driver::exclusive("k", 1h);
+    on->grant(claim);
+    goes_away(c);
+    context.reset();
+    on->backend().start_release(sent_now(claim), [](const release_outcome&) {});
+    BOOST_TEST(nodes[c]->count(operation::abandon) > 0U);
+    claim.reset();
+    on.reset();
+    nodes.clear();
+    BOOST_TEST(watched.expired());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
