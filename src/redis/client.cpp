@@ -1,22 +1,51 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/exchange.hpp"
-#include "redis/runtime.hpp"
+#include "redis/client.hpp"
 
+#include "core/strand.hpp"
+#include "redis/given_up.hpp"
+#include "redis/links.hpp"
+#include "redis/pipeline.hpp"
+#include "redis/session.hpp"
+#include "redis/subscriptions.hpp"
+
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
+#include <vector>
 
 namespace colock::redis::detail {
 
-namespace {
-
 using namespace std::chrono_literals;
 
-/// To tell so many takes about as long as a turn of the event loop.
-constexpr std::size_t worth_a_turn = 8;
+struct client::runtime
+{
+    runtime(const asio::any_io_executor& executor, client& owner, std::weak_ptr<client_events> events)
+        : strand(colock::detail::new_strand(executor)), told(std::move(events)), made(strand, owner.config_),
+          dropped(strand, owner, owner.outbox_), commands(strand, owner, owner.config_, made, told, owner.anchor_),
+          sent(strand, owner, owner.config_, commands, owner.outbox_, owner.hints_, dropped),
+          messages(strand, owner, owner.config_, made, told, commands, owner.sources_), timer(strand)
+    {
+    }
 
-} // namespace
+    asio::any_io_executor strand;
+    reports told;
+    links made;
+    given_up dropped;
+    session commands;
+    pipeline sent;
+    subscriptions messages;
+
+    asio::steady_timer timer;
+    lease_clock::time_point turn_at = lease_clock::time_point::max();
+    lease_clock::duration turn_delay{};
+
+    /// Told once all is closed.
+    std::vector<completion<closed>> closing;
+};
 
 client::client(detail::settings checked) : config_(std::move(checked))
 {
@@ -29,12 +58,31 @@ std::shared_ptr<client> client::make(
     const asio::any_io_executor& executor, detail::settings checked, std::weak_ptr<client_events> events)
 {
     auto made = std::make_shared<client>(std::move(checked));
-    made->runtime_ = std::make_unique<runtime>(executor, made->config_, std::move(events));
+    made->runtime_ = std::make_unique<runtime>(executor, *made, std::move(events));
     join_context(executor, made);
     return made;
 }
 
-// The queue.
+// From any thread.
+
+template <class Function, class Initiate>
+void client::on_strand(Function function, Initiate initiate)
+{
+    asio::any_io_executor strand;
+    {
+        const std::lock_guard guard(mutex_);
+        if (!runtime_)
+            return;
+        strand = runtime_->strand;
+    }
+    initiate(strand, [self = keep(*this), function = std::move(function)]() mutable { function(*self); });
+}
+
+template <class Function>
+void client::on_strand(Function function)
+{
+    on_strand(std::move(function), [](const auto& strand, auto handler) { asio::post(strand, std::move(handler)); });
+}
 
 void client::submit(operation_ptr added)
 {
@@ -46,200 +94,121 @@ void client::submit(operation_ptr added)
     added->anchors = added->may_anchor() && anchor_.take_turn(added->asked_at);
     const bool first = outbox_.add(std::move(added)) == outbox::added::first;
     // Whoever finds the queue filled has been preceded by one who has posted, or whose batch in flight will look again.
-    if (!first || flush_due_.load(std::memory_order_relaxed))
+    if (!first || hints_.is_due.load(std::memory_order_relaxed))
         return;
-    const auto go_on = [](client& self) { self.flush(); };
-    if (one_at_a_time_.exchange(false, std::memory_order_relaxed))
-        on_strand(go_on, at_once_if_possible);
+    const auto go_on = [](client& self) { self.runtime_->sent.flush(); };
+    if (hints_.one_at_a_time.exchange(false, std::memory_order_relaxed))
+        on_strand(go_on, [](const auto& strand, auto handler) { asio::dispatch(strand, std::move(handler)); });
     else
         on_strand(go_on);
 }
 
+remote::interest client::watch(const std::string& channel)
+{
+    remote::interest made(std::shared_ptr<remote::wait_sources>(keep(*this), &sources_), channel);
+    if (listening_due_.exchange(true))
+        return made;
+    try {
+        on_strand([](client& self) {
+            self.listening_due_ = false;
+            self.runtime_->commands.plan().reopen();
+            self.runtime_->messages.on(subscriptions::event::wanted);
+            self.arm_turn();
+        });
+    } catch (...) {
+        listening_due_ = false;
+        throw;
+    }
+    return made;
+}
+
 const remote::lost_requests& client::lost() const noexcept
 {
-    return runtime_->lost;
+    return runtime_->commands.lost();
 }
 
-// Sending.
-
-void client::flush()
-{
-    auto& run = *runtime_;
-    flush_due_.store(false, std::memory_order_relaxed);
-    run.used_since_tick = true;
-    if ((run.life.idle() || run.life.closes()) && !outbox_.empty()) {
-        run.life.reopen();
-        carry_out(decide(remote::connection_plan::event::wanted));
-    }
-    while (run.life.takes_requests() && run.in_flight.size() < outbox::most_in_flight) {
-        auto unqueued = run.operations_in_flight;
-        for (const auto& each : run.answers)
-            unqueued += each->size();
-        auto next = outbox_.next(unqueued);
-        if (!next)
-            break;
-        if (next->empty())
-            outbox_.recycle(std::move(next));
-        else
-            send(std::move(next));
-    }
-    arm_tick();
-}
-
-void client::send(batch_ptr next)
-{
-    auto& run = *runtime_;
-    const auto number = run.commands->number();
-    next->set_link(number);
-    next->complete(config_.fence_key, config_.probe_key);
-    auto* const reading = next.get();
-    run.in_flight.push_back(reading);
-    run.operations_in_flight += reading->size();
-    run.commands->exec(reading->request(), reader_of(*reading, *run.commands),
-        [self = shared_from_this(), on = run.commands, sent = std::move(next), number](
-            const error_code& code, std::size_t) mutable { self->answered(std::move(sent), number, code); });
-}
-
-void client::answered(batch_ptr sent, std::uint64_t number, const error_code& code)
-{
-    auto& run = *runtime_;
-    if (run.lost.inherited(number)) {
-        fail(std::move(sent), make_failure(errc::forked));
-        return;
-    }
-    std::erase(run.in_flight, sent.get());
-    run.operations_in_flight -= sent->size();
-    if (sent->refused_as_replica())
-        run.life.demote();
-    if (code) {
-        // Before anyone is told: what is unanswered may arrive late until that connection is known to be dead.
-        run.lost.add(number, run.known_by);
-        sent->finish(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
-        outbox_.recycle(std::move(sent));
-    } else {
-        run.answers.push_back(std::move(sent));
-    }
-
-    if (run.in_flight.empty() && run.life.ending())
-        carry_out(decide(remote::connection_plan::event::told));
-    else if (run.in_flight.empty() && run.life.demoted())
-        run.commands->close();
-    else if (!outbox_.empty())
-        flush();
-    tell();
-}
-
-void client::tell()
-{
-    auto& run = *runtime_;
-    while (!run.telling && !run.answers.empty()) {
-        auto told = std::move(run.answers.front());
-        run.answers.pop_front();
-        // A part that is smaller than the load would have it is told with the next one, so that they grow together.
-        const bool apart = told->size() >= outbox_.part() && (!run.answers.empty() || !run.in_flight.empty());
-        const bool takes_time = told->size() >= worth_a_turn;
-        told->finish(nullptr);
-        outbox_.recycle(std::move(told));
-        if (!apart)
-            continue;
-        // Two parts may have been answered together. What follows the first is sent before the second is told, or
-        // they would stay together, with the server idle while we work and the other way round. The driver writes a
-        // turn of the strand after it was asked to.
-        run.telling = true;
-        asio::post(run.strand, [self = shared_from_this(), takes_time] {
-            self->flush();
-            self->tell_after(takes_time ? 1 : 0);
-        });
-        flush_due_.store(true, std::memory_order_relaxed);
-    }
-    if (!outbox_.empty())
-        flush();
-    else if (run.life.open() && run.in_flight.empty() && run.answers.empty() && !run.telling)
-        one_at_a_time_.store(true, std::memory_order_relaxed);
-}
-
-void client::tell_after(unsigned turns)
-{
-    asio::post(runtime_->strand, [self = shared_from_this(), turns] {
-        if (turns > 0) {
-            self->tell_after(turns - 1);
-        } else {
-            self->runtime_->telling = false;
-            self->tell();
-        }
-    });
-}
-
-// Time: deadlines, polls, unused channels, idle connections. One timer, and coarse.
-
-bool client::needed() const noexcept
-{
-    return !outbox_.empty() || !runtime_->in_flight.empty() || !runtime_->answers.empty() || watched();
-}
+// What one part tells the others.
 
 remote::connection_plan::demand client::demand() const noexcept
 {
-    return {.needed = needed(), .under_way = !runtime_->in_flight.empty()};
+    const auto& sent = runtime_->sent;
+    return {.needed = !outbox_.empty() || !sent.idle() || !sources_.empty(), .under_way = sent.awaits_answers()};
 }
 
 remote::connection_plan::surroundings client::surroundings() const noexcept
 {
     const auto& run = *runtime_;
-    return {.others_open = run.messages != nullptr,
-        .untold = !run.in_flight.empty() || !run.answers.empty(),
-        .closing = !run.closing.empty()};
+    return {.others_open = run.messages.connected(), .untold = !run.sent.idle(), .closing = !run.closing.empty()};
 }
 
-void client::arm_tick()
+void client::opened()
+{
+    auto& run = *runtime_;
+    run.messages.follow_requests();
+    run.sent.flush();
+    run.messages.on(subscriptions::event::wanted);
+}
+
+void client::refuse(const failure_ptr& why)
+{
+    auto& run = *runtime_;
+    run.dropped.add(outbox_.take_all(), why);
+    run.commands.on(session::event::refused);
+    run.dropped.tell();
+    arm_turn();
+}
+
+// Time: deadlines, polls, unused channels, idle connections. One timer, and coarse.
+
+void client::arm_turn()
 {
     auto& run = *runtime_;
     auto pace = config_.deadlines().pace();
-    if (run.listening.polls() || config_.plain())
+    if (run.messages.polls())
         pace = std::min<lease_clock::duration>(pace, config_.poll_interval);
-    const auto wanted = run.life.turns_again_in(demand(), surroundings(), pace);
+    const auto wanted = run.commands.plan().turns_again_in(demand(), surroundings(), pace);
     if (!wanted) {
-        if (std::exchange(run.tick_at, lease_clock::time_point::max()) != lease_clock::time_point::max())
-            run.ticker.cancel();
+        if (std::exchange(run.turn_at, lease_clock::time_point::max()) != lease_clock::time_point::max())
+            run.timer.cancel();
         return;
     }
     const auto delay = *wanted;
     if (delay == lease_clock::duration::max())
         return;
-    // An earlier tick will do, and a little later one.
-    if (run.tick_at != lease_clock::time_point::max() && run.tick_delay <= delay)
+    // An earlier turn will do, and a little later one.
+    if (run.turn_at != lease_clock::time_point::max() && run.turn_delay <= delay)
         return;
     const auto at = lease_clock::now() + delay;
-    if (run.tick_at <= at + 5ms)
+    if (run.turn_at <= at + 5ms)
         return;
-    run.tick_at = at;
-    run.tick_delay = delay;
-    run.ticker.expires_after(delay);
-    run.ticker.async_wait([self = shared_from_this()](const error_code& code) {
-        if (code)
-            return;
-        self->tick(std::exchange(self->runtime_->tick_at, lease_clock::time_point::max()));
+    run.turn_at = at;
+    run.turn_delay = delay;
+    run.timer.expires_after(delay);
+    run.timer.async_wait([self = keep(*this)](const error_code& code) {
+        if (!code)
+            self->turn(std::exchange(self->runtime_->turn_at, lease_clock::time_point::max()));
     });
 }
 
-void client::tick(lease_clock::time_point due)
+void client::turn(lease_clock::time_point due)
 {
-    postpone_all(remote::deadlines::stood_still(due, lease_clock::now()));
-    end_overdue();
-    sweep_channels();
+    auto& run = *runtime_;
+    run.sent.postpone(remote::deadlines::stood_still(due, lease_clock::now()));
+    run.sent.end_overdue();
+    run.messages.sweep();
     close_if_idle();
-    arm_tick();
+    arm_turn();
 }
+
+// The end.
 
 void client::close_if_idle()
 {
     auto& run = *runtime_;
-    carry_out(decide(remote::listening_plan::event::turn));
-    const auto now = lease_clock::now();
-    if (run.life.out_of_time(now))
+    run.messages.on(subscriptions::event::turn);
+    if (run.commands.plan().out_of_time(lease_clock::now()))
         give_up_all();
-    auto by = demand();
-    by.used = std::exchange(run.used_since_tick, false);
-    carry_out(run.life.next(now, remote::connection_plan::event::turn, by));
+    run.commands.on(session::event::turn);
     finish_close();
 }
 
@@ -247,23 +216,27 @@ void client::close_if_idle()
 void client::give_up_all()
 {
     auto& run = *runtime_;
-    fail_queue(make_failure(errc::unavailable, "the adapter was closed before this could be sent",
-        run.problem ? run.problem->cause : error_code()));
-    if (!run.life.open() || run.in_flight.empty())
+    const auto& trouble = run.commands.problem();
+    run.dropped.add(
+        outbox_.take_all(), make_failure(errc::unavailable, "the adapter was closed before this could be sent",
+                                trouble ? trouble->cause : error_code()));
+    run.dropped.tell();
+    if (!run.commands.plan().open() || !run.sent.awaits_answers())
         return;
-    carry_out(decide(remote::connection_plan::event::given_up));
-    run.commands->close();
+    run.commands.on(session::event::given_up);
+    run.commands.connection()->close();
 }
 
 void client::finish_close() noexcept
 {
     auto& run = *runtime_;
     // Whoever hears of the close hears nothing more.
-    if (run.closing.empty() || !run.failed.empty() || !run.life.finish_close(lease_clock::now(), surroundings()))
+    if (run.closing.empty() || !run.dropped.empty() ||
+        !run.commands.plan().finish_close(lease_clock::now(), surroundings()))
         return;
     auto told = std::exchange(run.closing, {});
     // The turns that it took are taken no more.
-    arm_tick();
+    arm_turn();
     for (auto& each : told)
         each(closed{});
 }
@@ -273,10 +246,10 @@ void client::close(lease_clock::duration deadline, completion<closed> done)
     on_strand([deadline, done = std::move(done)](client& self) mutable {
         auto& run = *self.runtime_;
         run.closing.push_back(std::move(done));
-        run.life.close(saturating_add(lease_clock::now(), deadline));
-        self.sweep_channels();
+        run.commands.plan().close(saturating_add(lease_clock::now(), deadline));
+        run.messages.sweep();
         self.close_if_idle();
-        self.arm_tick();
+        self.arm_turn();
     });
 }
 
@@ -284,9 +257,9 @@ void client::retire() noexcept
 {
     try {
         on_strand([](client& self) {
-            self.runtime_->life.retire();
+            self.runtime_->commands.plan().retire();
             self.close_if_idle();
-            self.arm_tick();
+            self.arm_turn();
         });
     } catch (...) {
         // Without memory the connection stays until its idle timeout.
@@ -311,31 +284,17 @@ void client::context_forked() noexcept
     // At once, and not on the strand: what is queued there would come first, and write to connections that the parent
     // goes on using. The child leaves them without a word, and kills nothing.
     auto& run = *runtime_;
-    run.lost.inherit(run.made.last());
-    for (auto* const each : {&run.commands, &run.messages}) {
-        if (!*each)
-            continue;
-        (*each)->disown();
-        run.made.drop(*each);
-    }
-    if (const auto old = std::exchange(run.search, nullptr))
-        old->disown();
-    if (const auto old = std::exchange(run.greeter, nullptr))
-        old->stop();
-    carry_out(decide(remote::connection_plan::event::forked));
-    carry_out(decide(remote::listening_plan::event::forked));
-    run.in_flight.clear();
-    run.operations_in_flight = 0;
+    run.commands.forked();
+    run.messages.forked();
 
     const auto why = make_failure(errc::forked);
-    for (auto& each : std::exchange(run.answers, {}))
-        run.failed.push_back({std::move(each), why});
-    give_up_queue(why);
-    std::ranges::move(sources_.drop_all(), std::back_inserter(run.wakes));
+    run.sent.forked(why);
+    run.dropped.add(outbox_.take_all(), why);
+    run.dropped.add(sources_.drop_all());
     // What is told to others is told from the strand, as ever.
     on_strand([](client& self) {
-        self.end_given_up();
-        self.arm_tick();
+        self.runtime_->dropped.tell();
+        self.arm_turn();
         self.finish_close();
     });
 }

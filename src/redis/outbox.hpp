@@ -6,6 +6,7 @@
 #include <colock/clock.hpp>
 #include <colock/detail/single_thread.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -75,6 +76,17 @@ private:
     bool closed_ = false;
     /// Where the next look at what is overdue goes on. On the strand only.
     std::size_t looked_at_ = 0;
+};
+
+/// How whoever adds to an outbox has it flushed.
+///
+/// Thread safety: safe.
+struct flush_hints
+{
+    /// The last answer found nothing else to do: the next operation need not wait for others to travel with.
+    std::atomic<bool> one_at_a_time{false};
+    /// A flush has been posted that will find whatever is queued before it begins.
+    std::atomic<bool> is_due{false};
 };
 
 } // namespace colock::redis::detail

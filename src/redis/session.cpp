@@ -1,0 +1,177 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/session.hpp"
+
+#include "redis/greeting.hpp"
+
+#include <boost/asio/ssl/error.hpp>
+#include <boost/redis/error.hpp>
+
+#include <utility>
+
+namespace colock::redis::detail {
+
+session::session(const asio::any_io_executor& strand, parts_owner& owner, const settings& config, links& made_by,
+    reports& told, fence_anchor& anchor)
+    : owner_(owner), config_(config), links_(made_by), reports_(told), anchor_(anchor), retry_(strand),
+      plan_(saturating_cast(config.idle_timeout), news_)
+{
+}
+
+void session::on(event what, const error_code& loss)
+{
+    using kind = plan_type::action::kind;
+    auto by = owner_.demand();
+    by.used = what == event::turn && std::exchange(used_, false);
+    const auto decided = plan_.next(lease_clock::now(), what, by);
+    if (decided.say != remote::connection_news::item::none)
+        reports_.tell(decided.say, loss, problem_, address());
+    switch (decided.what) {
+    case kind::none:
+        return;
+    case kind::connect:
+        connect();
+        return;
+    case kind::wait:
+        let_go();
+        retry_in(decided.delay);
+        owner_.arm_turn();
+        return;
+    case kind::rest:
+        retry_.cancel();
+        let_go();
+        owner_.arm_turn();
+        owner_.finish_close();
+        return;
+    }
+}
+
+void session::connect()
+{
+    try {
+        if (auto warning = links_.read_tls_files())
+            reports_.warn_once(std::move(*warning));
+    } catch (const error& refused) {
+        refuse(make_failure(errc::invalid_options, refused.detail(), refused.cause()));
+        return;
+    }
+    where_ = {};
+    const auto& place = config_.where;
+    if (place.master.empty()) {
+        connect_to(place.socket_path.empty() ? place.hosts.front() : endpoint{});
+        return;
+    }
+    search_ = std::make_shared<sentinel_search>(
+        links_, config_, [self = owner_.keep(*this)](const endpoint& master, const failure_ptr& why) {
+            self->search_ = nullptr;
+            if (why)
+                self->fail_to_connect(why);
+            else
+                self->connect_to(master);
+        });
+    search_->start();
+}
+
+void session::connect_to(const endpoint& where)
+{
+    where_ = where;
+    link_ = links_.make(where);
+    introduction_ = std::make_shared<introduction>(link_, introduction::surroundings{config_, lost_, anchor_, reports_},
+        [self = owner_.keep(*this)](const failure_ptr& refused, const introduction::identity& known_by) {
+            self->introduced(refused, known_by);
+        });
+    introduction_->start();
+    link_->run([self = owner_.keep(*this), used = link_](const error_code& code) {
+        // What waits for a connection in the driver is told that there is none.
+        used->close();
+        if (self->link_ == used)
+            self->link_ended(code);
+    });
+}
+
+void session::introduced(const failure_ptr& refused, const introduction::identity& known_by)
+{
+    introduction_ = nullptr;
+    if (refused) {
+        fail_to_connect(refused);
+        return;
+    }
+    known_by_ = known_by;
+    problem_ = nullptr;
+    on(event::opened);
+    owner_.opened();
+}
+
+void session::link_ended(const error_code& code)
+{
+    if (!plan_.open() && code.category() == asio::error::get_ssl_category()) {
+        refuse(make_failure(
+            errc::misconfigured_backend, "no trusted TLS connection to the server: " + code.message(), code));
+        return;
+    }
+    problem_ = plan_.demoted() ? replica_in_place_of_master() : make_failure(errc::unavailable, code.message(), code);
+    on(code == boost::redis::error::pong_timeout ? event::silent : event::lost, code);
+}
+
+void session::fail_to_connect(const failure_ptr& why)
+{
+    if (why->code != errc::unavailable) {
+        refuse(why);
+        return;
+    }
+    problem_ = why;
+    on(event::failed);
+}
+
+void session::refuse(const failure_ptr& why)
+{
+    problem_ = why;
+    owner_.refuse(why);
+}
+
+void session::let_go()
+{
+    if (const auto old = std::exchange(search_, nullptr))
+        old->stop();
+    if (const auto old = std::exchange(introduction_, nullptr))
+        old->stop();
+    if (link_)
+        link_->close();
+    links_.drop(link_);
+}
+
+void session::retry_in(lease_clock::duration delay)
+{
+    retry_.expires_after(delay);
+    retry_.async_wait([self = owner_.keep(*this)](const error_code& code) {
+        if (!code)
+            self->on(event::due);
+    });
+}
+
+std::string session::address() const
+{
+    const auto& place = config_.where;
+    if (!place.socket_path.empty())
+        return place.socket_path;
+    if (place.master.empty() || !where_.host.empty())
+        return to_text(where_);
+    std::string all;
+    for (const auto& each : place.hosts)
+        all += (all.empty() ? "" : ",") + to_text(each);
+    return all;
+}
+
+void session::forked()
+{
+    lost_.inherit(links_.last());
+    if (const auto old = std::exchange(search_, nullptr))
+        old->disown();
+    if (const auto old = std::exchange(introduction_, nullptr))
+        old->stop();
+    if (link_)
+        link_->disown();
+    links_.drop(link_);
+    on(event::forked);
+}
+
+} // namespace colock::redis::detail
