@@ -13,10 +13,10 @@ constexpr auto still_fresh = std::chrono::milliseconds(100);
 
 /// A backend may end each wait as soon as it begins. After so many that were shorter than that, or than two answers
 /// take, pauses are made, of 1 ms up to 16 ms.
-constexpr std::uint32_t most_vain_waits = 32;
+constexpr unsigned most_vain_waits = 32;
 constexpr auto shortest_wait = std::chrono::microseconds(200);
 constexpr auto shortest_pause = std::chrono::milliseconds(1);
-constexpr std::uint32_t most_doublings = 4;
+constexpr unsigned most_doublings = 4;
 
 } // namespace
 
@@ -103,13 +103,13 @@ bool attempt::found_busy(time_point now, lease_clock::duration took, time_point 
     const bool paused = looks_again_ != time_point::max();
     const auto waited = now - took - found_busy_at_;
     if (!paused && !counts_ && waited <= std::max<lease_clock::duration>(shortest_wait, 2 * took))
-        ++vain_waits_;
+        vain_waits_ = static_cast<std::uint8_t>(std::min(vain_waits_ + 1U, most_vain_waits + most_doublings));
     else if (!paused)
         vain_waits_ /= 2;
     answered(took);
     found_busy_at_ = now;
     if (!paused && !counts_ && vain_waits_ >= most_vain_waits) {
-        const auto doublings = std::min(vain_waits_ - most_vain_waits, most_doublings);
+        const auto doublings = vain_waits_ - most_vain_waits;
         looks_again_ = saturating_add(now, shortest_pause * (1 << doublings));
     }
     failed_ = false;

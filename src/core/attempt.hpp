@@ -127,10 +127,10 @@ private:
     time_point looks_again_ = time_point::max();
     time_point found_busy_at_{};
     lease_clock::duration answer_took_{0};
-    /// How many waits have ended as soon as they had begun, and for nothing; half of them for each that has not.
-    std::uint32_t vain_waits_ = 0;
     /// A late end of an earlier wait carries another number.
     std::uint32_t wait_number_ = 0;
+    /// How many waits have ended as soon as they had begun, and for nothing; half of them for each that has not.
+    std::uint8_t vain_waits_ = 0;
     bool was_sent_ = false;
     bool counts_ = true;
     bool failed_ = false;

@@ -17,7 +17,7 @@ bool end_watched_release(core& self, record& ending, release_outcome&& outcome)
         const std::lock_guard guard(self.mutex);
         add_to(self.quick_releases_ended, 1U);
         ending.back.answered = !failed;
-        ending.back.answer.status = outcome.status;
+        ending.back.status = outcome.status;
         if (failed) {
             --self.stats.releases;
             ending.move_to(phase::ending);

@@ -71,8 +71,8 @@ struct extension
 /// From the moment it is to be given back.
 struct way_back
 {
-    /// The first.
-    release_outcome answer;
+    /// Of the first answer.
+    failure_ptr error{};
     lease_clock::time_point retry_at = lease_clock::time_point::max();
     /// When the latest expiry that the backend may know of this claim has passed.
     lease_clock::time_point may_stand_until{};
@@ -81,6 +81,7 @@ struct way_back
     bool settles = false;
     bool gives_back_late_grant = false;
     bool answered = false;
+    release_status status = release_status::released;
 };
 
 /// One acquisition, from the call to the end of its clean-up: the claim that the adapter sees, and what the core knows

@@ -79,8 +79,10 @@ void settler::on_given_back(record& subject, release_outcome&& outcome, work& to
         give_back(subject, todo);
     } else if (subject.where() == phase::ending) {
         const bool failed = outcome.status == release_status::failed;
-        if (!std::exchange(subject.back.answered, true))
-            subject.back.answer = std::move(outcome);
+        if (!std::exchange(subject.back.answered, true)) {
+            subject.back.status = outcome.status;
+            subject.back.error = std::move(outcome.error);
+        }
         if (failed)
             retry_later(subject, todo);
         else

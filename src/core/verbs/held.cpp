@@ -41,9 +41,9 @@ void raise_failed_release(core& self, record& ended, bool was_held)
             context.detail = std::string("the lease had ended: ") + to_string(*ended.end_reason);
         } else if (!ended.back.answered) {
             silent = true;
-        } else if (ended.back.answer.status == release_status::failed) {
-            why = ended.back.answer.error;
-        } else if (ended.back.answer.status == release_status::not_held) {
+        } else if (ended.back.status == release_status::failed) {
+            why = ended.back.error;
+        } else if (ended.back.status == release_status::not_held) {
             code = errc::not_held;
             context.detail = "the backend no longer knew it as ours";
         }
