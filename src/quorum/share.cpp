@@ -180,6 +180,8 @@ share::way_back share::use_up(bool attempts) noexcept
 {
     way_back begun;
     used_up_ = true;
+    // Nobody waits for its create any more: no connection need be made for it.
+    claim_->cancel();
     begun.refused.swap(next_);
     if (attempts) {
         begun.goes = !under_way_;

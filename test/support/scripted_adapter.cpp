@@ -284,6 +284,13 @@ std::size_t scripted_adapter::held() const
     return state_->held.size();
 }
 
+std::size_t scripted_adapter::held_for_nobody() const
+{
+    const std::lock_guard guard(state_->mutex);
+    return static_cast<std::size_t>(std::count_if(state_->held.begin(), state_->held.end(),
+        [](const state::request& kept) { return kept.claim && kept.claim->cancelled(); }));
+}
+
 bool scripted_adapter::deliver()
 {
     std::unique_lock guard(state_->mutex);

@@ -146,6 +146,8 @@ public:
 
     /// Requests that are held back now.
     [[nodiscard]] std::size_t held() const;
+    /// Those of them whose claim was cancelled meanwhile.
+    [[nodiscard]] std::size_t held_for_nobody() const;
     /// Lets the oldest one that is held back arrive; false if there is none.
     bool deliver();
     /// Loses the oldest one that is held back; false if there is none.

@@ -116,6 +116,27 @@ BOOST_AUTO_TEST_CASE(what_was_certainly_not_sent_leaves_nothing_to_take_back)
     BOOST_TEST(idle());
 }
 
+BOOST_AUTO_TEST_CASE(a_node_is_told_that_nobody_waits_for_its_create_any_more)
+{
+    for (const bool granted : {true, false}) {
+        nodes[c]->next(operation::create, step::hold());
+        const auto claim = driver::exclusive("k", ttl);
+        if (granted) {
+            on->grant(claim);
+            BOOST_TEST(nodes[c]->held_for_nobody() == 0U);
+            on->give_back(claim);
+        } else {
+            take(a);
+            take(b);
+            on->refuse(claim);
+        }
+        BOOST_TEST(nodes[c]->held_for_nobody() == 1U);
+        nodes[c]->deliver();
+        ready();
+        BOOST_TEST(standing(c) == 0U);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(what_stood_before_another_create_failed_is_taken_back)
 {
     const auto claim = driver::exclusive("k", ttl);
