@@ -5,13 +5,15 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <exception>
+#include <map>
 #include <mutex>
-#include <unordered_map>
+#include <new>
 #include <utility>
 
 namespace colock {
@@ -73,7 +75,7 @@ public:
     {
         explicit wait(asio::any_io_executor executor) : strand(asio::make_strand(std::move(executor))) {}
 
-        const asio::any_io_executor strand;
+        const asio::strand<asio::any_io_executor> strand;
         /// Used on the strand alone.
         asio::cancellation_signal signal;
     };
@@ -94,22 +96,61 @@ public:
         under_way_.erase(found);
         return true;
     }
-    /// Null if none is under way.
-    [[nodiscard]] wait_ptr take(const claim& who) noexcept
+    /// Nobody is told of its end any more.
+    void cancel(const claim& who) noexcept
     {
-        const std::lock_guard guard(mutex_);
-        const auto found = under_way_.find(&who);
-        if (found == under_way_.end())
-            return nullptr;
-        auto taken = found->second.lock();
-        under_way_.erase(found);
-        return taken;
+        {
+            const std::lock_guard guard(mutex_);
+            cancelled_.insert(under_way_.extract(&who));
+        }
+        tell_cancelled();
+    }
+    /// Those for which there is no memory are told the next time.
+    void tell_cancelled() noexcept
+    {
+        for (;;) {
+            auto next = take_cancelled();
+            if (!next)
+                return;
+            if (tell(next.mapped().lock()))
+                continue;
+            const std::lock_guard guard(mutex_);
+            cancelled_.insert(std::move(next));
+            return;
+        }
     }
 
 private:
+    /// Weakly: its coroutine alone keeps a wait, whose strand may not outlive the context. A wait goes from one to the
+    /// other without memory.
+    using map = std::map<const claim*, std::weak_ptr<wait>>;
+    using multimap = std::multimap<const claim*, std::weak_ptr<wait>>;
+
+    [[nodiscard]] multimap::node_type take_cancelled() noexcept
+    {
+        const std::lock_guard guard(mutex_);
+        return cancelled_.empty() ? multimap::node_type() : cancelled_.extract(cancelled_.begin());
+    }
+    [[nodiscard]] static bool tell(const wait_ptr& cancelled) noexcept
+    {
+        try {
+            // By way of the executor below: a strand that finds no memory there to begin with never goes on.
+            if (cancelled) {
+                asio::post(cancelled->strand.get_inner_executor(), [cancelled] {
+                    asio::dispatch(
+                        cancelled->strand, [cancelled] { cancelled->signal.emit(asio::cancellation_type::terminal); });
+                });
+            }
+            return true;
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+    }
+
     std::mutex mutex_;
-    /// Weakly: its coroutine alone keeps a wait, whose strand may not outlive the context.
-    std::unordered_map<const claim*, std::weak_ptr<wait>> under_way_;
+    map under_way_;
+    /// Their coroutines have not been told.
+    multimap cancelled_;
 };
 
 awaitable_adapter::awaitable_adapter(asio::any_io_executor executor)
@@ -151,6 +192,7 @@ void awaitable_adapter::start_wait(claim_ptr claim, lease_clock::time_point unti
     const auto executor = this->executor();
     if (!executor)
         return;
+    waits_->tell_cancelled();
     const auto wait = std::make_shared<waits::wait>(executor);
     const auto& who = *claim;
     waits_->begin(who, wait);
@@ -165,15 +207,7 @@ void awaitable_adapter::start_wait(claim_ptr claim, lease_clock::time_point unti
 
 void awaitable_adapter::cancel_wait(claim& claim) noexcept
 {
-    const auto wait = waits_->take(claim);
-    if (!wait)
-        return;
-    try {
-        asio::post(wait->strand, [wait] { wait->signal.emit(asio::cancellation_type::terminal); });
-    } catch (const std::bad_alloc&) {
-        // It goes on until it is woken or its context ends, and nobody hears of that.
-        return;
-    }
+    waits_->cancel(claim);
 }
 
 void awaitable_adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
@@ -208,6 +242,7 @@ void awaitable_adapter::start_close(lease_clock::duration deadline, completion<c
     const auto executor = this->executor();
     if (!executor)
         return;
+    waits_->tell_cancelled();
     asio::co_spawn(executor, do_close(deadline),
         [self = shared_from_this(), done = std::move(done)](const std::exception_ptr&) mutable { done(closed{}); });
 }

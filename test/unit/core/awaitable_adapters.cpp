@@ -6,14 +6,19 @@
 #include <colock/awaitable_adapter.hpp>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/execution.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace colock;
@@ -100,6 +105,24 @@ protected:
     }
 };
 
+/// Has no memory at times.
+struct poor_executor
+{
+    asio::io_context::executor_type rich;
+    const bool* is_poor;
+
+    bool operator==(const poor_executor&) const noexcept = default;
+    [[nodiscard]] asio::execution_context& query(asio::execution::context_t) const noexcept { return rich.context(); }
+    [[nodiscard]] poor_executor require(asio::execution::blocking_t::never_t) const noexcept { return *this; }
+    template <class Function>
+    void execute(Function function) const
+    {
+        if (*is_poor)
+            throw std::bad_alloc();
+        asio::post(rich, std::move(function));
+    }
+};
+
 struct fixture
 {
     asio::io_context io;
@@ -155,6 +178,35 @@ BOOST_AUTO_TEST_CASE(a_cancelled_wait_ends_by_cancellation_and_tells_nobody)
     BOOST_TEST(backend.use_count() == 1);
     io.restart();
     BOOST_TEST(io.run() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_that_was_cancelled_without_memory_ends_at_the_next_opportunity)
+{
+    const auto other = driver::exclusive("other");
+    for (const bool by_close : {true, false}) {
+        bool is_poor = false;
+        backend = std::make_shared<waiting_adapter>(poor_executor{io.get_executor(), &is_poor});
+        wait(1);
+        run_ready(io);
+        is_poor = true;
+        backend->cancel_wait(*claim);
+        is_poor = false;
+        run_ready(io);
+        check_log({"listens: k"});
+        if (by_close) {
+            run_coro(io, backend->close(1s));
+            run_ready(io);
+        } else {
+            backend->start_wait(other, never, [](woken) {});
+            run_ready(io);
+            BOOST_TEST(backend->listening.size() == 1U);
+            backend->cancel_wait(*other);
+            run_ready(io);
+        }
+        BOOST_TEST(backend->listening.empty());
+        BOOST_TEST(std::ranges::count(backend->log, "cancelled") == (by_close ? 1 : 2));
+        check_woken({});
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_wait_that_is_cancelled_before_it_began_ends)
