@@ -44,6 +44,11 @@ locker remote_subject::make_hasty_locker(locker_options options)
     return locker(surroundings_.make_linked(haste()), std::move(options));
 }
 
+locker remote_subject::make_impatient_locker()
+{
+    return locker(surroundings_.make_linked(patience()), {.operation_timeout = haste()});
+}
+
 locker remote_subject::make_direct_locker()
 {
     auto options = eager();

@@ -80,6 +80,8 @@ public:
     [[nodiscard]] locker make_linked_locker(locker_options options = eager());
     /// The same, with an adapter and an operation timeout in haste.
     [[nodiscard]] locker make_hasty_locker(locker_options options = {});
+    /// Of which the adapter takes its time.
+    [[nodiscard]] locker make_impatient_locker();
     /// On a link that is well.
     [[nodiscard]] locker make_direct_locker();
 

@@ -183,11 +183,11 @@ COLOCK_REMOTE_CASE(a_release_behind_a_silent_link_ends_in_time)
     for (const bool somebody_waits : {false, true}) {
         BOOST_TEST_CONTEXT("a local waiter: " << somebody_waits)
         {
-            const auto locks = on.make_hasty_locker();
-            auto held = on.run(locks.acquire("k"));
+            const auto locks = on.make_impatient_locker();
+            auto held = on.run(locks.acquire("k", {.ttl = 1h}));
             std::vector<running<lock>> next;
             if (somebody_waits) {
-                next.push_back(on.start(locks.acquire("k")));
+                next.push_back(on.start(locks.acquire("k", {.ttl = 1h})));
                 on.until([&] { return locks.stats().waiting == 1; });
             }
             on.link().silence(true);

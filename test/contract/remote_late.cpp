@@ -21,21 +21,35 @@ Outcome overtaken(remote_subject& on, asio::awaitable<Outcome> operation)
     return on.get(std::move(under_way));
 }
 
+/// What the late request finds: the lock free, or another's.
+template <class Body>
+void for_free_and_taken(remote_subject& on, Body body)
+{
+    for (const bool taken : {false, true}) {
+        BOOST_TEST_CONTEXT("meanwhile taken: " << taken)
+        {
+            on.warm_up();
+            body(taken);
+            on.check_stored(0);
+        }
+    }
+}
+
 /// Whatever the adapter promised stays true when the request arrives; and if it could promise nothing, it can then.
-void check_promise(remote_subject& on, const plain_claim_ptr& claim)
+void check_promise(remote_subject& on, const plain_claim_ptr& claim, bool taken)
 {
     const auto rival = on.exclusive("k");
     const bool promised = on.is_promised(claim);
-    if (promised)
+    if (promised && taken)
         on.witness().grant(rival);
     on.link().deliver();
-    if (!promised) {
+    if (!promised)
         on.settle(claim);
+    on.check_stored(promised && taken ? 1 : 0);
+    if (!promised || !taken)
         on.witness().grant(rival);
-    }
     on.witness().check_held(rival);
     on.check_not_held(claim);
-    on.check_stored(1);
     on.witness().give_back(rival);
 }
 
@@ -43,39 +57,43 @@ void check_promise(remote_subject& on, const plain_claim_ptr& claim)
 
 COLOCK_REMOTE_CASE(a_late_create_of_a_dead_connection_is_never_granted_to_two)
 {
-    on.warm_up();
-    const auto claim = on.exclusive("k");
-    const auto outcome = overtaken(on, on.backend().create(testing::sent_now(claim)));
-    BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
-    BOOST_TEST(outcome.error->code == errc::outcome_unknown);
-    claim->taint();
-    check_promise(on, claim);
+    for_free_and_taken(on, [&](bool taken) {
+        const auto claim = on.exclusive("k");
+        const auto outcome = overtaken(on, on.backend().create(testing::sent_now(claim)));
+        BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
+        BOOST_TEST(outcome.error->code == errc::outcome_unknown);
+        claim->taint();
+        check_promise(on, claim, taken);
+    });
 }
 
 COLOCK_REMOTE_CASE(a_late_release_of_a_dead_connection_takes_no_others_lock)
 {
-    const auto claim = on.exclusive("k");
-    on.grant(claim);
-    const auto outcome = overtaken(on, on.backend().release(claim));
-    BOOST_TEST_REQUIRE(outcome.status == release_status::failed);
-    BOOST_TEST(outcome.error->code == errc::outcome_unknown);
-    check_promise(on, claim);
+    for_free_and_taken(on, [&](bool taken) {
+        const auto claim = on.exclusive("k");
+        on.grant(claim);
+        const auto outcome = overtaken(on, on.backend().release(claim));
+        BOOST_TEST_REQUIRE(outcome.status == release_status::failed);
+        BOOST_TEST(outcome.error->code == errc::outcome_unknown);
+        check_promise(on, claim, taken);
+    });
 }
 
 COLOCK_REMOTE_CASE(a_late_hand_over_of_a_dead_connection_is_never_granted_to_two)
 {
-    const auto claim = on.exclusive("k"), next = on.exclusive("k");
-    on.grant(claim);
-    next->set_sent(lease_clock::now());
-    const auto outcome = overtaken(on, on.backend().hand_over(claim, next));
-    BOOST_TEST_REQUIRE(outcome.created.status == create_status::failed);
-    next->taint();
-    const bool promised = on.is_promised(claim);
-    if (!promised) {
-        on.link().deliver();
-        on.settle(claim);
-    }
-    check_promise(on, next);
+    for_free_and_taken(on, [&](bool taken) {
+        const auto claim = on.exclusive("k"), next = on.exclusive("k");
+        on.grant(claim);
+        next->set_sent(lease_clock::now());
+        const auto outcome = overtaken(on, on.backend().hand_over(claim, next));
+        BOOST_TEST_REQUIRE(outcome.created.status == create_status::failed);
+        next->taint();
+        if (!on.is_promised(claim)) {
+            on.link().deliver();
+            on.settle(claim);
+        }
+        check_promise(on, next, taken);
+    });
 }
 
 COLOCK_REMOTE_CASE(no_lock_of_a_locker_is_taken_away_by_its_own_late_release)
