@@ -1,0 +1,332 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// What becomes of an operation on its way.
+#include "support/scripted_state.hpp"
+
+#include <boost/asio/post.hpp>
+
+namespace colock::testing {
+
+namespace {
+
+template <class Outcome>
+Outcome failed(const failure_ptr& error)
+{
+    Outcome outcome;
+    if constexpr (requires { outcome.status; })
+        outcome.status = decltype(outcome.status)::failed;
+    if constexpr (requires { outcome.error; })
+        outcome.error = error;
+    return outcome;
+}
+
+template <>
+hand_over_outcome failed<hand_over_outcome>(const failure_ptr& error)
+{
+    return {failed<release_outcome>(error), failed<create_outcome>(error)};
+}
+
+template <class Outcome>
+Outcome negative()
+{
+    Outcome outcome;
+    if constexpr (requires { decltype(outcome.status)::not_held; })
+        outcome.status = decltype(outcome.status)::not_held;
+    return outcome;
+}
+
+failure_ptr unknown(const char* why)
+{
+    return make_failure(errc::outcome_unknown, why);
+}
+
+} // namespace
+
+step scripted_adapter::begin(operation what, const claim_ptr& claim, std::chrono::milliseconds ttl)
+{
+    {
+        const std::lock_guard guard(state_->mutex);
+        state_->enter(*claim, what);
+    }
+    return begin({what, claim->key(), claim->token(), ttl, claim->sent(), claim->tainted()});
+}
+
+step scripted_adapter::begin(call started)
+{
+    const auto index = index_of(started.what);
+    const std::lock_guard guard(state_->mutex);
+    state_->calls.push_back(std::move(started));
+    auto& queue = state_->queued[index];
+    if (queue.empty())
+        return state_->standing[index].value_or(step::pass());
+    step taken = std::move(queue.front());
+    queue.pop_front();
+    return taken;
+}
+
+template <class Outcome>
+void scripted_adapter::run(trip<Outcome> started)
+{
+    switch (started.how.what_) {
+    case step::action::hold:
+        return hold_back(std::move(started));
+    case step::action::hold_unknown: {
+        trip<Outcome> answered{started.what, step::lose_request(), nullptr, nullptr, {}, std::move(started.done),
+            std::move(started.where), std::move(started.occupies), std::move(started.occupies_too)};
+        started.where = nullptr;
+        started.done = completion<Outcome>([](Outcome) {});
+        hold_back(std::move(started));
+        return travel(std::move(answered));
+    }
+    default:
+        return travel(std::move(started));
+    }
+}
+
+template <class Outcome>
+void scripted_adapter::hold_back(trip<Outcome> kept)
+{
+    const auto request = std::make_shared<trip<Outcome>>(std::move(kept));
+    const auto deliver = [request](scripted_adapter& by) {
+        request->how.what_ = step::action::pass;
+        by.travel(std::move(*request));
+    };
+    const auto discard = [request](scripted_adapter& by) {
+        request->how.what_ = step::action::lose_request;
+        by.travel(std::move(*request));
+    };
+    const std::lock_guard guard(state_->mutex);
+    state_->held.push_back({request->what, request->claim, request->second_claim, deliver, discard});
+}
+
+template <class Outcome>
+void scripted_adapter::travel(trip<Outcome> departing)
+{
+    const auto span = departing.how.delay_;
+    if (span == span.zero() && timing_ == timing::immediate)
+        return arrive(std::move(departing));
+    const auto where = executor();
+    if (!where)
+        return;
+    if (span == span.zero()) {
+        asio::post(where, [self = self(), trip = std::move(departing)]() mutable { self->arrive(std::move(trip)); });
+        return;
+    }
+    auto timer = std::make_unique<lease_timer>(where, span);
+    auto& armed = *timer;
+    armed.async_wait([self = self(), timer = std::move(timer), trip = std::move(departing)](
+                         const error_code&) mutable { self->arrive(std::move(trip)); });
+}
+
+template <class Outcome>
+void scripted_adapter::arrive(trip<Outcome> arrived)
+{
+    if (arrived.how.before_)
+        arrived.how.before_();
+    switch (arrived.how.what_) {
+    case step::action::lose_request:
+        return arrived.answer(failed<Outcome>(unknown("the request was lost")));
+    case step::action::fail:
+        return arrived.answer(failed<Outcome>(arrived.how.error_));
+    case step::action::not_held:
+        return arrived.answer(negative<Outcome>());
+    case step::action::busy:
+        if constexpr (std::is_same_v<Outcome, create_outcome>) {
+            return arrived.answer(create_outcome::busy(arrived.how.retry_after_, arrived.how.holder_));
+        } else if constexpr (std::is_same_v<Outcome, hand_over_outcome>) {
+            auto given_back = arrived.claim;
+            return backend_->start_release(
+                std::move(given_back), [trip = std::move(arrived)](release_outcome released) mutable {
+                    auto created = create_outcome::busy(trip.how.retry_after_, trip.how.holder_);
+                    trip.answer({std::move(released), std::move(created)});
+                });
+        }
+        break;
+    default:
+        break;
+    }
+    const bool lose_reply = arrived.how.what_ == step::action::lose_reply;
+    const auto send = std::move(arrived.send);
+    send(*backend_, [self = self(), lose_reply, trip = std::move(arrived)](Outcome outcome) mutable {
+        if constexpr (std::is_same_v<Outcome, create_outcome>) {
+            if (outcome.status == create_status::granted)
+                self->join_session(trip.claim);
+        } else if constexpr (std::is_same_v<Outcome, hand_over_outcome>) {
+            if (outcome.created.status == create_status::granted)
+                self->join_session(trip.second_claim);
+        }
+        trip.answer(lose_reply ? failed<Outcome>(unknown("the reply was lost")) : std::move(outcome));
+    });
+}
+
+void scripted_adapter::start_create(claim_ptr claim, completion<create_outcome> done)
+{
+    auto how = begin(operation::create, claim, claim->ttl());
+    const auto send = [claim](adapter& backend, completion<create_outcome> end) {
+        backend.start_create(claim, std::move(end));
+    };
+    run<create_outcome>(
+        {operation::create, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
+}
+
+void scripted_adapter::start_release(claim_ptr claim, completion<release_outcome> done)
+{
+    auto how = begin(operation::release, claim, claim->ttl());
+    const auto send = [claim](adapter& backend, completion<release_outcome> end) {
+        backend.start_release(claim, std::move(end));
+    };
+    run<release_outcome>(
+        {operation::release, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
+}
+
+void scripted_adapter::start_abandon(claim_ptr claim, completion<release_outcome> done)
+{
+    auto how = begin(operation::abandon, claim, claim->ttl());
+    const auto send = [claim, state = state_](adapter& backend, completion<release_outcome> end) {
+        bool late = false;
+        {
+            const std::lock_guard guard(state->mutex);
+            late = !state->trust_abandon && std::any_of(state->held.begin(), state->held.end(), [&](const auto& held) {
+                return held.what != operation::wait && held.of(*claim);
+            });
+        }
+        if (late)
+            end({release_status::failed, make_failure(errc::unavailable, "an earlier request is still under way")});
+        else
+            backend.start_abandon(claim, std::move(end));
+    };
+    run<release_outcome>(
+        {operation::abandon, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
+}
+
+void scripted_adapter::start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
+{
+    auto how = begin(operation::extend, claim, ttl);
+    const auto send = [claim, ttl](adapter& backend, completion<extend_outcome> end) {
+        backend.start_extend(claim, ttl, std::move(end));
+    };
+    run<extend_outcome>(
+        {operation::extend, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
+}
+
+void scripted_adapter::start_is_valid(claim_ptr claim, completion<valid_outcome> done)
+{
+    auto how = begin(operation::is_valid, claim, claim->ttl());
+    const auto send = [claim](adapter& backend, completion<valid_outcome> end) {
+        backend.start_is_valid(claim, std::move(end));
+    };
+    run<valid_outcome>(
+        {operation::is_valid, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
+}
+
+void scripted_adapter::start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done)
+{
+    auto how = begin(operation::wait, claim, claim->ttl());
+    const auto send = [claim, until](adapter& backend, completion<woken> end) {
+        backend.start_wait(claim, until, std::move(end));
+    };
+    {
+        const std::lock_guard guard(state_->mutex);
+        state_->waiting[claim.get()] = claim;
+    }
+    auto ended = [known = std::weak_ptr(state_), subject = claim.get(), end = std::move(done)](woken outcome) mutable {
+        if (const auto left = known.lock())
+            left->end_wait(subject);
+        end(outcome);
+    };
+    if (how.what_ == step::action::hold) {
+        return hold_back<woken>({operation::wait, std::move(how), std::move(claim), nullptr, send, std::move(ended),
+            nullptr, nullptr, nullptr});
+    }
+    if (how.what_ == step::action::fail)
+        return asio::post(executor(), [end = std::move(ended)]() mutable { end({}); });
+    if (timing_ == timing::immediate)
+        return send(*backend_, std::move(ended));
+    // Weak: a wait may last as long as its backend keeps it.
+    send(*backend_, [weak = std::weak_ptr(self()), end = std::move(ended)](woken outcome) mutable {
+        const auto by = weak.lock();
+        const auto where = by ? by->executor() : asio::any_io_executor();
+        if (where)
+            asio::post(where, [end = std::move(end), outcome]() mutable { end(outcome); });
+    });
+}
+
+void scripted_adapter::cancel_wait(claim& claim) noexcept
+{
+    std::vector<state::request> dropped;
+    state_->end_wait(&claim);
+    {
+        const std::lock_guard guard(state_->mutex);
+        auto& held = state_->held;
+        for (auto request = held.begin(); request != held.end();) {
+            if (request->what == operation::wait && request->of(claim)) {
+                dropped.push_back(std::move(*request));
+                request = held.erase(request);
+            } else {
+                ++request;
+            }
+        }
+    }
+    backend_->cancel_wait(claim);
+}
+
+void scripted_adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+{
+    auto how = begin(operation::hand_over, held, held->ttl());
+    {
+        const std::lock_guard guard(state_->mutex);
+        state_->enter(*next, operation::hand_over);
+    }
+    const auto send = [held, next](adapter& backend, completion<hand_over_outcome> end) {
+        backend.start_hand_over(held, next, std::move(end));
+    };
+    run<hand_over_outcome>(
+        {operation::hand_over, std::move(how), held, next, send, std::move(done), state_, held, next});
+}
+
+void scripted_adapter::start_inspect(std::string key, completion<list_outcome> done)
+{
+    auto how = begin({operation::inspect, key, {}, {}});
+    const auto send = [key = std::move(key)](adapter& backend, completion<list_outcome> end) {
+        backend.start_inspect(key, std::move(end));
+    };
+    run<list_outcome>(
+        {operation::inspect, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
+}
+
+void scripted_adapter::start_break(std::string key, completion<list_outcome> done)
+{
+    auto how = begin({operation::break_key, key, {}, {}});
+    const auto send = [key = std::move(key)](
+                          adapter& backend, completion<list_outcome> end) { backend.start_break(key, std::move(end)); };
+    run<list_outcome>(
+        {operation::break_key, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
+}
+
+void scripted_adapter::start_list(filter which, std::string cursor, completion<list_outcome> done)
+{
+    auto how = begin({operation::list, which.key.value_or(""), {}, {}});
+    const auto send = [which = std::move(which), cursor = std::move(cursor)](adapter& backend,
+                          completion<list_outcome> end) { backend.start_list(which, cursor, std::move(end)); };
+    run<list_outcome>(
+        {operation::list, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
+}
+
+void scripted_adapter::start_purge(std::size_t limit, completion<list_outcome> done)
+{
+    auto how = begin({operation::purge, {}, {}, {}});
+    const auto send = [limit](adapter& backend, completion<list_outcome> end) {
+        backend.start_purge(limit, std::move(end));
+    };
+    run<list_outcome>(
+        {operation::purge, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
+}
+
+void scripted_adapter::start_close(lease_clock::duration deadline, completion<closed> done)
+{
+    auto how = begin({operation::close, {}, {}, std::chrono::floor<std::chrono::milliseconds>(deadline)});
+    const auto send = [deadline](
+                          adapter& backend, completion<closed> end) { backend.start_close(deadline, std::move(end)); };
+    run<closed>({operation::close, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
+}
+
+} // namespace colock::testing

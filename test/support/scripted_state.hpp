@@ -1,0 +1,133 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "support/scripted_adapter.hpp"
+
+#include <colock/context_member.hpp>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::testing {
+
+constexpr std::size_t index_of(operation what)
+{
+    return static_cast<std::size_t>(what);
+}
+
+/// Lets go of what is held back when its context dies: the completions may own what must not outlive it.
+struct scripted_adapter::state : context_member
+{
+    struct request
+    {
+        operation what;
+        claim_ptr claim;
+        claim_ptr second_claim;
+        std::function<void(scripted_adapter&)> deliver;
+        std::function<void(scripted_adapter&)> discard;
+
+        [[nodiscard]] bool of(const colock::claim& other) const noexcept
+        {
+            return claim.get() == &other || second_claim.get() == &other;
+        }
+    };
+
+    void context_shutdown() noexcept override
+    {
+        std::deque<request> dropped;
+        std::map<const colock::claim*, claim_ptr> waits;
+        const std::lock_guard guard(mutex);
+        dropped.swap(held);
+        waits.swap(waiting);
+        under_way.clear();
+    }
+
+    /// The mutex is held.
+    void enter(const colock::claim& subject, operation what)
+    {
+        const auto breach = [&](const std::string& why) {
+            breaches.push_back(subject.key() + ": " + to_string(what) + " started " + why);
+        };
+        if (const auto other = under_way.find(&subject); other != under_way.end())
+            breach(std::string("while ") + to_string(other->second) + " is under way");
+        if (waiting.contains(&subject))
+            breach("before its wait had ended or was cancelled");
+        if (what != operation::wait)
+            under_way[&subject] = what;
+    }
+    void leave(std::initializer_list<const colock::claim*> done)
+    {
+        const std::lock_guard guard(mutex);
+        for (const auto* subject : done)
+            under_way.erase(subject);
+    }
+    void end_wait(const colock::claim* subject)
+    {
+        claim_ptr last;
+        const std::lock_guard guard(mutex);
+        if (const auto found = waiting.find(subject); found != waiting.end()) {
+            last = std::move(found->second);
+            waiting.erase(found);
+        }
+    }
+
+    mutable std::mutex mutex;
+    std::array<std::deque<step>, operation_count> queued;
+    std::array<std::optional<step>, operation_count> standing;
+    std::vector<call> calls;
+    std::deque<request> held;
+    bool trust_abandon = false;
+    std::optional<colock::capabilities> pretended;
+    std::optional<adapter_limits> pretended_limits;
+    std::map<const colock::claim*, operation> under_way;
+    std::map<const colock::claim*, claim_ptr> waiting;
+    std::vector<std::string> breaches;
+    std::shared_ptr<session_bound> session;
+
+    [[nodiscard]] std::shared_ptr<session_bound> current_session() const
+    {
+        const std::lock_guard guard(mutex);
+        return session;
+    }
+};
+
+/// One operation between the core and the backend.
+template <class Outcome>
+struct scripted_adapter::trip
+{
+    operation what;
+    step how;
+    /// Whose request it is, for the contract of abandon; null where there is none.
+    claim_ptr claim;
+    claim_ptr second_claim;
+    std::function<void(adapter&, completion<Outcome>)> send;
+    completion<Outcome> done;
+    /// Whose one operation this is.
+    std::shared_ptr<state> where;
+    claim_ptr occupies;
+    claim_ptr occupies_too;
+
+    void answer(Outcome outcome)
+    {
+        if (how.after_)
+            how.after_();
+        if (where)
+            where->leave({occupies.get(), occupies_too.get()});
+        if constexpr (std::is_same_v<Outcome, release_outcome>)
+            outcome.others_wait = outcome.others_wait || how.others_wait_;
+        else if constexpr (std::is_same_v<Outcome, hand_over_outcome>)
+            outcome.released.others_wait = outcome.released.others_wait || how.others_wait_;
+        done(std::move(outcome));
+    }
+};
+
+} // namespace colock::testing
