@@ -1,0 +1,194 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "fixture.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colock::testing {
+
+/// How any operation ended.
+struct ending
+{
+    /// Granted, released, extended, valid, listed.
+    bool success = false;
+    failure_ptr failed{};
+};
+
+inline ending ending_of(create_outcome of)
+{
+    return {of.status == create_status::granted, std::move(of.error)};
+}
+
+inline ending ending_of(release_outcome of)
+{
+    return {of.status == release_status::released, std::move(of.error)};
+}
+
+inline ending ending_of(extend_outcome of)
+{
+    return {of.status == extend_status::extended, std::move(of.error)};
+}
+
+inline ending ending_of(valid_outcome of)
+{
+    return {of.valid, std::move(of.error)};
+}
+
+inline ending ending_of(list_outcome of)
+{
+    return {!of.locks.empty(), std::move(of.error)};
+}
+
+template <class Outcome>
+asio::awaitable<ending> end_of(asio::awaitable<Outcome> operation)
+{
+    co_return ending_of(co_await std::move(operation));
+}
+
+inline constexpr auto lock_name = "{colock}:k";
+inline constexpr auto intent_name = "{colock}#w:k";
+inline constexpr auto fence_name = "{colock}#fence";
+
+/// A client behind a link that fails, and another one that sees the server as it is.
+struct scene
+{
+    using action = std::function<void()>;
+
+    scene(redis_server& shared, redis::options settings) : server(shared), between(shared.port())
+    {
+        server({"FLUSHALL"});
+        redis::options direct;
+        direct.url = shared.url();
+        direct.layout = settings.layout;
+        settings.url = between.url();
+        // Nothing but what a test cuts is lost.
+        settings.health_interval = 1min;
+        // Whatever is still armed when all has been closed shows.
+        settings.idle_timeout = direct.idle_timeout = 10min;
+        some.emplace(std::move(settings));
+        witness.emplace(some->io, redis::make_adapter(some->io.get_executor(), direct));
+    }
+    ~scene() { run_coro(some->io, witness->backend().close(1s)); }
+
+    [[nodiscard]] asio::io_context& io() { return some->io; }
+    [[nodiscard]] driver& speak() { return some->speak; }
+    [[nodiscard]] adapter& backend() { return some->speak.backend(); }
+    [[nodiscard]] bool has(std::string_view key) { return server({"EXISTS", key}) == "1"; }
+
+    void open_connection()
+    {
+        const auto warm = driver::exclusive("warm");
+        speak().grant(warm);
+        speak().give_back(warm);
+    }
+
+    plain_claim_ptr ours(plain_claim_ptr added) { return own.emplace_back(std::move(added)); }
+    plain_claim_ptr our_grant(plain_claim_ptr added)
+    {
+        speak().grant(added);
+        return ours(std::move(added));
+    }
+    plain_claim_ptr their_grant(plain_claim_ptr added)
+    {
+        witness->grant(added);
+        return others.emplace_back(std::move(added));
+    }
+
+    running<ending> create(const plain_claim_ptr& claim)
+    {
+        return start(io(), [](scene& on, plain_claim_ptr wanted) -> asio::awaitable<ending> {
+            wanted->set_sent(lease_clock::now());
+            auto outcome = ending_of(co_await on.backend().create(wanted));
+            if (outcome.failed && outcome.failed->code == errc::outcome_unknown)
+                on.taint(wanted);
+            co_return outcome;
+        }(*this, claim));
+    }
+    running<ending> hand_over(const plain_claim_ptr& held, const plain_claim_ptr& next)
+    {
+        return start(io(), [](scene& on, plain_claim_ptr from, plain_claim_ptr to) -> asio::awaitable<ending> {
+            to->set_sent(lease_clock::now());
+            auto outcome = co_await on.backend().hand_over(from, to);
+            if (outcome.created.error)
+                on.taint(to);
+            // Whoever hears that one of them failed hears the same of the other.
+            BOOST_TEST(!outcome.created.error == !outcome.released.error);
+            co_return ending_of(std::move(outcome.created));
+        }(*this, held, next));
+    }
+    template <class Outcome>
+    running<ending> begin(asio::awaitable<Outcome> operation)
+    {
+        return start(io(), end_of(std::move(operation)));
+    }
+
+    void taint(const plain_claim_ptr& claim)
+    {
+        claim->taint();
+        tainted.push_back(claim);
+    }
+
+    /// As the core settles: until there is a promise.
+    void settle()
+    {
+        for (const auto& claim : own) {
+            auto outcome = speak().abandon(claim);
+            for (int i = 0; i < 10 && outcome.status == release_status::failed; ++i)
+                outcome = speak().abandon(claim);
+            BOOST_TEST((outcome.status != release_status::failed));
+        }
+        for (const auto& claim : tainted)
+            BOOST_TEST(!claim->tainted());
+        for (const auto& claim : others)
+            witness->release(claim);
+    }
+
+    void check_nothing_left()
+    {
+        const auto left = server({"KEYS", "*"});
+        BOOST_TEST((left.empty() || left == std::string(fence_name) + "\n"), left);
+    }
+
+    void check_usable()
+    {
+        for (const auto& claim : {driver::exclusive("after"), driver::shared("after")}) {
+            if (claim->mode() == lock_mode::shared && !backend().capabilities().shared)
+                continue;
+            speak().grant(claim);
+            BOOST_TEST((speak().extend(claim, 10s).status == extend_status::extended));
+            speak().check_held(claim);
+            speak().give_back(claim);
+        }
+    }
+
+    /// Everything has come to an end when the context runs out of work.
+    void check_nothing_hangs()
+    {
+        run_coro(io(), backend().close(5s));
+        run_coro(io(), witness->backend().close(5s));
+        io().restart();
+        io().run_for(30s);
+        BOOST_TEST(io().stopped());
+    }
+
+    redis_server& server;
+    redis_relay between;
+    std::optional<client_side> some;
+    std::optional<driver> witness;
+    std::vector<plain_claim_ptr> own;
+    std::vector<plain_claim_ptr> others;
+    std::vector<plain_claim_ptr> tainted;
+    /// What travels with the operation.
+    std::vector<running<ending>> together;
+    /// Makes good what the operation's preparation broke.
+    action repair{};
+};
+
+} // namespace colock::testing
