@@ -1,0 +1,94 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/socket_watch.hpp"
+
+#include <boost/system/error_code.hpp>
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace colock::zookeeper::detail {
+
+namespace {
+
+std::uint64_t cookie_of(int socket) noexcept
+{
+    std::uint64_t cookie = 0;
+    ::socklen_t size = sizeof cookie;
+    ::getsockopt(socket, SOL_SOCKET, SO_COOKIE, &cookie, &size);
+    return cookie;
+}
+
+} // namespace
+
+bool socket_watch::follow(int drivers)
+{
+    const auto cookie = cookie_of(drivers);
+    if (own_ && cookie == cookie_)
+        return false;
+    drop();
+    boost::system::error_code failed;
+    const int copy = ::fcntl(drivers, F_DUPFD_CLOEXEC, 0);
+    own_.emplace(executor_);
+    own_->assign(copy, failed);
+    if (failed) {
+        ::close(copy);
+        own_.reset();
+    }
+    drivers_ = drivers;
+    cookie_ = cookie;
+    return true;
+}
+
+void socket_watch::drop() noexcept
+{
+    drivers_ = -1;
+    own_.reset();
+    ++number_;
+}
+
+void socket_watch::cut() noexcept
+{
+    if (own_)
+        ::shutdown(own_->native_handle(), SHUT_RDWR);
+}
+
+void socket_watch::cork(bool keeps_back) noexcept
+{
+    const int value = keeps_back ? 1 : 0;
+    if (own_)
+        ::setsockopt(own_->native_handle(), IPPROTO_TCP, TCP_CORK, &value, sizeof value);
+}
+
+std::span<std::byte> socket_watch::peek(std::span<std::byte> into) noexcept
+{
+    const auto got = own_ ? ::recv(own_->native_handle(), into.data(), into.size(), MSG_PEEK | MSG_DONTWAIT) : -1;
+    return into.first(got > 0 ? static_cast<std::size_t>(got) : 0);
+}
+
+std::optional<std::span<std::byte>> socket_watch::take(std::span<std::byte> into) noexcept
+{
+    const auto got = own_ ? ::recv(own_->native_handle(), into.data(), into.size(), MSG_DONTWAIT) : 0;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return std::nullopt;
+    return into.first(got > 0 ? static_cast<std::size_t>(got) : 0);
+}
+
+bool socket_watch::put(std::span<const std::byte> from) noexcept
+{
+    return own_ && ::send(own_->native_handle(), from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+                       static_cast<::ssize_t>(from.size());
+}
+
+void socket_watch::disown(int drivers) noexcept
+{
+    const int nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::dup3(nowhere, drivers, O_CLOEXEC);
+    ::close(nowhere);
+}
+
+} // namespace colock::zookeeper::detail

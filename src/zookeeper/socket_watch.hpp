@@ -1,0 +1,71 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace colock {
+namespace asio = boost::asio;
+}
+
+namespace colock::zookeeper::detail {
+
+/// The driver's socket, as Asio sees it: a descriptor of our own for the same socket, because the driver closes its
+/// own, and its next socket gets the same number.
+///
+/// Thread safety: none.
+class socket_watch
+{
+public:
+    explicit socket_watch(asio::any_io_executor executor) : executor_(std::move(executor)) {}
+    ~socket_watch() { drop(); }
+    socket_watch(const socket_watch&) = delete;
+    socket_watch& operator=(const socket_watch&) = delete;
+
+    /// True if that is another socket than before; it is not open if it could not be followed.
+    bool follow(int drivers);
+    /// Waits end; the connection ends too, once the driver has closed its own.
+    void drop() noexcept;
+    [[nodiscard]] bool open() const noexcept { return own_.has_value(); }
+
+    /// Counts sockets: a wait that began on an earlier one tells nothing of this one, though it may end after it.
+    [[nodiscard]] unsigned number() const noexcept { return number_; }
+    template <class Handler>
+    void wait(asio::posix::descriptor_base::wait_type what, Handler handler)
+    {
+        own_->async_wait(what, std::move(handler));
+    }
+
+    /// Ends the connection, whoever has a descriptor for it.
+    void cut() noexcept;
+    /// Keeps back what is written, until it is let go.
+    void cork(bool keeps_back) noexcept;
+
+    /// What is there to be read, and stays so; empty: nothing.
+    [[nodiscard]] std::span<std::byte> peek(std::span<std::byte> into) noexcept;
+    /// Reads it; nothing: there is no more; empty: the other side has ended.
+    [[nodiscard]] std::optional<std::span<std::byte>> take(std::span<std::byte> into) noexcept;
+    /// All of it, or false.
+    [[nodiscard]] bool put(std::span<const std::byte> from) noexcept;
+
+    /// In the child of a fork: the socket is the parent's. From now on the driver's number leads to nothing.
+    static void disown(int drivers) noexcept;
+    [[nodiscard]] int drivers() const noexcept { return drivers_; }
+
+private:
+    using descriptor = asio::posix::basic_stream_descriptor<asio::any_io_executor>;
+
+    asio::any_io_executor executor_;
+    std::optional<descriptor> own_;
+    int drivers_ = -1;
+    /// The kernel's name of the socket, which it does not use again.
+    std::uint64_t cookie_ = 0;
+    unsigned number_ = 0;
+};
+
+} // namespace colock::zookeeper::detail

@@ -1,0 +1,150 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "server.hpp"
+#include "support/relay.hpp"
+#include "support/run.hpp"
+#include "zookeeper/session.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+namespace colock::testing {
+
+using namespace std::chrono_literals;
+using namespace zookeeper::detail;
+
+/// Keeps what it was told.
+class session_notes final : public session_events
+{
+public:
+    void on_connected() noexcept override { ++connections; }
+    void on_suspended() noexcept override { ++suspensions; }
+    void on_unreachable(std::string_view why) noexcept override { unreachable.emplace_back(why); }
+    void on_outlived() noexcept override { ++outlived; }
+    void on_expired() noexcept override { ++expired; }
+    void on_denied() noexcept override { ++denied; }
+    void on_changed(std::string_view path) noexcept override { changed.emplace_back(path); }
+    void on_log(std::string_view text) noexcept override { log.emplace_back(text); }
+
+    int connections = 0;
+    int suspensions = 0;
+    int outlived = 0;
+    int expired = 0;
+    int denied = 0;
+    std::vector<std::string> unreachable;
+    std::vector<std::string> changed;
+    std::vector<std::string> log;
+};
+
+/// A session, on a context of its own.
+struct client
+{
+    using where = std::source_location;
+
+    explicit client(std::uint16_t port, std::chrono::milliseconds timeout = 6s, location at = {})
+        : client(std::vector<endpoint>{{"127.0.0.1", std::to_string(port)}}, timeout, std::move(at))
+    {
+    }
+    client(std::vector<endpoint> servers, std::chrono::milliseconds timeout, location at = {})
+    {
+        at.servers = std::move(servers);
+        if (at.chroot == location{}.chroot)
+            at.chroot = chroot;
+        at_ = at;
+        talk = session::make(asio::make_strand(io->get_executor()),
+            {.where = std::move(at), .session_timeout = timeout, .server_tick = 500ms}, told);
+        talk->start();
+    }
+    client(const client&) = delete;
+    client& operator=(const client&) = delete;
+    ~client()
+    {
+        if (io && talk)
+            static_cast<void>(close(5s));
+    }
+
+    void until(const std::function<bool()>& reached, where at = where::current()) { run_until(*io, reached, at); }
+    client& connect(where at = where::current())
+    {
+        // The first beat makes the folders.
+        do {
+            until([&] { return talk->connected(); }, at);
+        } while (!exists(".clock", at).ok());
+        return *this;
+    }
+    template <class Start>
+    reply finish(Start start, where at = where::current())
+    {
+        std::optional<reply> answer;
+        start([&](reply got) { answer = std::move(got); });
+        until([&] { return answer.has_value(); }, at);
+        return *answer;
+    }
+    bool close(std::chrono::milliseconds deadline, where at = where::current())
+    {
+        std::optional<bool> proven;
+        talk->close(deadline, [&](bool got) { proven = got; });
+        until([&] { return proven.has_value(); }, at);
+        return *proven;
+    }
+    reply exists(std::string_view name, where at = where::current())
+    {
+        return finish([&](replied done) { talk->exists(path(name), std::move(done)); }, at);
+    }
+    /// Whether the server has no such node, as of now.
+    bool is_gone(std::string_view name, where at = where::current())
+    {
+        talk->sync(path(name), replied());
+        return exists(name, at).what == status::no_node;
+    }
+    reply make(std::string_view name, node_kind lives = node_kind::persistent, where at = where::current())
+    {
+        return finish([&](replied done) { talk->create(path(name), "data", lives, std::move(done)); }, at);
+    }
+    reply remove(std::string_view name, where at = where::current())
+    {
+        return finish([&](replied done) { talk->remove(path(name), std::move(done)); }, at);
+    }
+    reply read(std::string_view name, where at = where::current())
+    {
+        return finish([&](replied done) { talk->read(path(name), std::move(done)); }, at);
+    }
+    reply read_and_watch(std::string_view name, where at = where::current())
+    {
+        return finish([&](replied done) { talk->read_and_watch(path(name), std::move(done)); }, at);
+    }
+    reply children(std::string_view name, where at = where::current())
+    {
+        return finish([&](replied done) { talk->children(path(name), std::move(done)); }, at);
+    }
+    reply multi(const std::vector<change>& changes, where at = where::current())
+    {
+        return finish([&](replied done) { talk->multi(changes, std::move(done)); }, at);
+    }
+    [[nodiscard]] std::string path(std::string_view name) const { return (at_.chroot + '/').append(name); }
+
+    /// Each test program has its own.
+    static inline const std::string chroot = "/colock-test-" + std::to_string(::getpid());
+
+    std::optional<asio::io_context> io{std::in_place};
+    std::shared_ptr<session_notes> told = std::make_shared<session_notes>();
+    std::shared_ptr<session> talk;
+    location at_;
+};
+
+} // namespace colock::testing

@@ -1,0 +1,168 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "support/sockets.hpp"
+
+namespace colock::testing {
+namespace {
+
+/// Connected to the server that tests share, with an empty folder of its own.
+struct connected : client
+{
+    connected() : client(shared_zookeeper())
+    {
+        connect();
+        BOOST_TEST(make("t").ok());
+    }
+    ~connected()
+    {
+        for (const auto& each : children("t").names)
+            remove("t/" + each);
+        remove("t");
+    }
+};
+
+change creation(const client& by, std::string_view name)
+{
+    return {.what = change::kind::create, .path = by.path(name), .lives = node_kind::ephemeral_sequential};
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(zookeeper_requests)
+
+BOOST_FIXTURE_TEST_CASE(a_node_is_made_read_and_removed, connected)
+{
+    const auto made = make("t/n-", node_kind::ephemeral_sequential);
+    BOOST_TEST(made.ok());
+    BOOST_TEST(made.text == path("t/n-0000000000"));
+    BOOST_TEST(made.stat.ephemeral_owner == talk->id());
+    BOOST_TEST(made.stat.created_in > 0);
+    BOOST_TEST((make("t/n-0000000000").what == status::node_exists));
+    const auto found = read("t/n-0000000000");
+    BOOST_TEST(found.text == "data");
+    BOOST_TEST(found.stat.created_in == made.stat.created_in);
+    BOOST_TEST((remove("t").what == status::not_empty));
+    BOOST_TEST(remove("t/n-0000000000").ok());
+    BOOST_TEST((remove("t/n-0000000000").what == status::no_node));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_container_is_made, connected)
+{
+    BOOST_TEST(make("t/c", node_kind::container).ok());
+    BOOST_TEST(make("t/c/n-", node_kind::ephemeral_sequential).ok());
+    BOOST_TEST(remove("t/c/n-0000000000").ok());
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_asked_in_one_turn_is_answered_in_its_order, connected)
+{
+    std::string order;
+    std::vector<std::string> names;
+    talk->create(path("t/a"), "", node_kind::ephemeral, [&](const reply& got) { order += got.ok() ? 'c' : '?'; });
+    talk->children(path("t"), [&](reply got) {
+        order += 'l';
+        names = std::move(got.names);
+    });
+    talk->remove(path("t/a"), [&](const reply& got) { order += got.ok() ? 'd' : '?'; });
+    until([&] { return order.size() == 3; });
+    BOOST_TEST(order == "cld");
+    BOOST_TEST((names == std::vector<std::string>{"a"}));
+}
+
+BOOST_FIXTURE_TEST_CASE(no_completion_is_called_inside_the_call_that_starts_its_request, connected)
+{
+    bool told = false;
+    talk->exists(path("t"), [&](const reply&) { told = true; });
+    BOOST_TEST(!told);
+    until([&] { return told; });
+    // Nor is that of one that is not sent.
+    told = false;
+    client apart(free_port());
+    apart.talk->exists(path("t"), [&](const reply& got) { told = got.what == status::unsent; });
+    BOOST_TEST(!told);
+    apart.until([&] { return told; });
+}
+
+BOOST_FIXTURE_TEST_CASE(a_change_of_a_watched_node_is_told_once, connected)
+{
+    make("t/a");
+    BOOST_TEST(read_and_watch("t/a").ok());
+    BOOST_TEST(read_and_watch("t/a").ok());
+    BOOST_TEST(remove("t/a").ok());
+    BOOST_TEST((told->changed == std::vector{path("t/a")}));
+    BOOST_TEST((read_and_watch("t/a").what == status::no_node));
+    make("t/a");
+    BOOST_TEST(told->changed.size() == 1U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_change_of_watched_children_is_told, connected)
+{
+    BOOST_TEST(finish([&](replied done) { talk->children_and_watch(path("t"), std::move(done)); }).ok());
+    make("t/a");
+    BOOST_TEST((told->changed == std::vector{path("t")}));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_transaction_tells_each_members_result, connected)
+{
+    make("t/old");
+    const auto all = multi({creation(*this, "t/a-"), creation(*this, "t/b-"),
+        {.what = change::kind::remove, .path = path("t/old")}, {.what = change::kind::write, .path = path(".clock")}});
+    BOOST_TEST(all.ok());
+    BOOST_TEST_REQUIRE(all.members.size() == 4U);
+    BOOST_TEST(all.members[0].text == path("t/a-0000000001"));
+    BOOST_TEST(all.members[1].text == path("t/b-0000000002"));
+    // All that it creates is created in one transaction, whose number only a write tells.
+    BOOST_TEST(read("t/a-0000000001").stat.created_in == all.members[3].stat.modified_in);
+    BOOST_TEST(read("t/b-0000000002").stat.created_in == all.members[3].stat.modified_in);
+    BOOST_TEST(is_gone("t/old"));
+}
+
+BOOST_FIXTURE_TEST_CASE(of_a_transaction_with_a_member_that_fails_nothing_happens, connected)
+{
+    const auto all = multi(
+        {creation(*this, "t/a-"), {.what = change::kind::remove, .path = path("t/none")}, creation(*this, "t/b-")});
+    BOOST_TEST((all.what == status::no_node));
+    BOOST_TEST_REQUIRE(all.members.size() == 3U);
+    BOOST_TEST((all.members[1].what == status::no_node));
+    BOOST_TEST(children("t").names.empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(what_would_cut_the_connection_is_not_sent, connected)
+{
+    const std::string large(2'000'000, 'x');
+    const auto made =
+        finish([&](replied done) { talk->create(path("t/a"), large, node_kind::persistent, std::move(done)); });
+    BOOST_TEST((made.what == status::refused));
+    BOOST_TEST((finish([&](replied done) { talk->write(path("t"), large, std::move(done)); }).what == status::refused));
+    BOOST_TEST((multi({{.what = change::kind::write, .path = path("t"), .data = large}}).what == status::refused));
+    BOOST_TEST(
+        (multi({creation(*this, "t/a-"), {.what = change::kind::remove, .path = "no path"}}).what == status::refused));
+    BOOST_TEST((multi({}).what == status::refused));
+    BOOST_TEST((finish([&](replied done) { talk->remove("no path", std::move(done)); }).what == status::unsent));
+    BOOST_TEST(exists("t").ok());
+    BOOST_TEST(told->suspensions == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(thousands_of_requests_at_once_are_all_answered, connected)
+{
+    int answered = 0;
+    for (int i = 0; i < 5000; ++i)
+        talk->write(path("t"), std::string(500, 'x'), [&](const reply& got) { answered += got.ok() ? 1 : 0; });
+    until([&] { return answered == 5000; });
+    BOOST_TEST(told->suspensions == 0);
+}
+
+BOOST_AUTO_TEST_CASE(nodes_of_a_user_are_his_alone)
+{
+    client owner(shared_zookeeper(), 6s, {.user = "me", .password = "secret", .chroot = client::chroot + "-mine"});
+    owner.connect();
+    BOOST_TEST(owner.make("t").ok());
+    client other(shared_zookeeper(), 6s, {.chroot = client::chroot + "-mine"});
+    other.until([&] { return other.told->denied > 0; });
+    BOOST_TEST((other.read("t").what == status::access_denied));
+    BOOST_TEST((other.make("u").what == status::access_denied));
+    BOOST_TEST(owner.remove("t").ok());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing

@@ -1,0 +1,147 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "server.hpp"
+
+#include "support/sockets.hpp"
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace colock::testing {
+
+namespace {
+
+/// What the server answers to a request, until it has said so much or ends the connection. One that has just begun to
+/// listen may answer, and not end it.
+std::string ask(std::uint16_t port, std::string_view request, std::size_t enough = 4096)
+{
+    const int socket = connect_to(port);
+    if (socket < 0)
+        return {};
+    write_all(socket, request);
+    std::string answer(4096, '\0');
+    std::size_t size = 0;
+    while (size < enough) {
+        const auto got = ::recv(socket, answer.data() + size, answer.size() - size, 0);
+        if (got <= 0)
+            break;
+        size += static_cast<std::size_t>(got);
+    }
+    ::close(socket);
+    answer.resize(size);
+    return answer;
+}
+
+template <class Number>
+void put(std::string& to, Number number)
+{
+    for (int shift = static_cast<int>(sizeof number) * 8 - 8; shift >= 0; shift -= 8)
+        to += static_cast<char>(number >> shift & 255);
+}
+
+/// As the server computes it: java.util.Random's first bytes.
+std::string password_of(std::int64_t session)
+{
+    constexpr std::uint64_t factor = 0x5DEECE66D;
+    constexpr std::uint64_t mask = (std::uint64_t{1} << 48) - 1;
+    auto state = (static_cast<std::uint64_t>(session) ^ 0xB3415C00 ^ factor) & mask;
+    std::string password;
+    while (password.size() < 16) {
+        state = (state * factor + 11) & mask;
+        for (int byte = 0; byte < 4; ++byte)
+            password += static_cast<char>(state >> (16 + 8 * byte) & 255);
+    }
+    return password;
+}
+
+} // namespace
+
+std::uint16_t shared_zookeeper()
+{
+    const auto url = from_environment("COLOCK_TEST_ZOOKEEPER", "zookeeper://127.0.0.1:2181");
+    return static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
+}
+
+void end_session(std::uint16_t port, std::int64_t session)
+{
+    std::string request;
+    put(request, std::int32_t{44});
+    put(request, std::int32_t{0});
+    put(request, std::int64_t{0});
+    put(request, std::int32_t{10'000});
+    put(request, session);
+    put(request, std::int32_t{16});
+    request += password_of(session);
+    // The connection as the owner's, then the end of it.
+    put(request, std::int32_t{8});
+    put(request, std::int32_t{1});
+    put(request, std::int32_t{-11});
+    const auto answer = ask(port, request);
+    std::string taken_on;
+    put(taken_on, session);
+    if (answer.find(taken_on) == std::string::npos)
+        throw std::runtime_error("a test's ZooKeeper server does not know the session that is to be ended");
+}
+
+zookeeper_server::zookeeper_server() : port_(free_port()), folder_(make_folder())
+{
+    // Somebody else may have taken the port meanwhile.
+    for (int i = 0; i < 5; ++i, port_ = free_port()) {
+        try {
+            start();
+            return;
+        } catch (const std::runtime_error&) {
+            if (i == 4)
+                throw;
+        }
+    }
+}
+
+zookeeper_server::~zookeeper_server()
+{
+    process_.kill();
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+}
+
+void zookeeper_server::start()
+{
+    std::ofstream(folder_ / "server.cfg") << "dataDir=" << (folder_ / "data").string() << "\nclientPort=" << port_
+                                          << "\nclientPortAddress=127.0.0.1\ntickTime=500\nmaxClientCnxns=0\n"
+                                             "admin.enableServer=false\nextendedTypesEnabled=true\n"
+                                             "4lw.commands.whitelist=*\n";
+    const auto classes =
+        from_environment("COLOCK_ZOOKEEPER_CLASSES", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar");
+    process_ = child_process({"java", "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classes,
+                                 "org.apache.zookeeper.server.quorum.QuorumPeerMain", folder_ / "server.cfg"},
+        folder_ / "log");
+    const char* const why_not = "ZooKeeper did not start; see scripts/servers.sh";
+    wait_until_serving(process_, port_, why_not);
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    constexpr std::string_view serving = "Zookeeper version";
+    while (!ask(port_, "srvr", serving.size()).starts_with(serving)) {
+        if (!process_.alive() || std::chrono::steady_clock::now() > limit)
+            throw std::runtime_error(why_not);
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+}
+
+void zookeeper_server::pause()
+{
+    process_.signal(SIGSTOP);
+}
+
+void zookeeper_server::kill()
+{
+    process_.kill();
+}
+
+} // namespace colock::testing

@@ -1,0 +1,358 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "support/peer.hpp"
+#include "support/sockets.hpp"
+
+#include <sys/wait.h>
+
+namespace colock::testing {
+namespace {
+
+/// How long the longest handler takes.
+std::chrono::steady_clock::duration longest_until(client& of, const std::function<bool()>& reached)
+{
+    std::chrono::steady_clock::duration longest{};
+    auto last = std::chrono::steady_clock::now();
+    run_until(*of.io, [&] {
+        if (reached())
+            return true;
+        // Waits do not count: what is ready runs between two looks.
+        do {
+            last = std::chrono::steady_clock::now();
+            if (of.io->poll_one() == 0)
+                break;
+            longest = std::max(longest, std::chrono::steady_clock::now() - last);
+        } while (!reached());
+        return reached();
+    });
+    return longest;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(zookeeper_sessions)
+
+BOOST_AUTO_TEST_CASE(one_connects_and_proves_that_it_lives)
+{
+    client one(shared_zookeeper());
+    BOOST_TEST(!one.talk->connected());
+    BOOST_TEST(!one.talk->bound());
+    const auto begun = lease_clock::now();
+    one.connect();
+    BOOST_TEST(one.told->connections == 1);
+    BOOST_TEST(one.talk->id() != 0);
+    BOOST_TEST((one.talk->timeout() == 6s));
+    BOOST_TEST_REQUIRE(one.talk->bound());
+    const auto first = one.talk->bound()->valid_until();
+    BOOST_TEST((first > begun));
+    BOOST_TEST((first < lease_clock::now() + 6s));
+    // Beats go on by themselves.
+    one.until([&] { return one.talk->bound()->valid_until() > first + 1s; });
+    BOOST_TEST(one.told->suspensions == 0);
+}
+
+BOOST_AUTO_TEST_CASE(the_server_decides_on_the_timeout)
+{
+    client one(shared_zookeeper(), 1h);
+    one.connect();
+    BOOST_TEST((one.talk->timeout() == 10s));
+}
+
+BOOST_AUTO_TEST_CASE(a_server_is_found_by_its_name)
+{
+    client one(
+        std::vector<endpoint>{{"no.such.host.invalid", "2181"}, {"localhost", std::to_string(shared_zookeeper())}}, 6s);
+    one.connect();
+}
+
+BOOST_AUTO_TEST_CASE(of_several_servers_one_that_answers_is_found)
+{
+    for (int dead = 1; dead < 5; ++dead) {
+        std::vector<endpoint> servers{{"127.0.0.1", std::to_string(shared_zookeeper())}};
+        for (int i = 0; i < dead; ++i)
+            servers.push_back({"127.0.0.1", std::to_string(free_port())});
+        client one(servers, 6s);
+        one.connect();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(that_no_server_answers_is_told_with_a_reason)
+{
+    client one(free_port());
+    one.until([&] { return one.told->unreachable.size() > 1; });
+    BOOST_TEST(one.told->unreachable.front().find("refused") != std::string::npos, one.told->unreachable.front());
+    client nowhere(std::vector<endpoint>{{"no.such.host.invalid", "2181"}}, 6s);
+    nowhere.until([&] { return nowhere.told->unreachable.size() > 1; });
+    BOOST_TEST(!nowhere.told->unreachable.front().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_session_goes_on_after_its_connection_was_cut)
+{
+    relay link(shared_zookeeper());
+    client one(link.port());
+    one.connect();
+    client other(shared_zookeeper());
+    other.connect();
+    BOOST_TEST(one.make("cut", node_kind::ephemeral).ok());
+    BOOST_TEST(other.make("watched").ok());
+    BOOST_TEST(one.read_and_watch("watched").ok());
+    const auto id = one.talk->id();
+    const auto bound = one.talk->bound();
+
+    link.refuse(true);
+    one.until([&] { return one.told->suspensions == 1; });
+    BOOST_TEST(!one.talk->connected());
+    BOOST_TEST((one.exists("cut").what == status::unsent));
+    BOOST_TEST(other.remove("watched").ok());
+    link.refuse(false);
+    one.connect();
+    BOOST_TEST(one.talk->id() == id);
+    BOOST_TEST(one.talk->bound() == bound);
+    BOOST_TEST(one.read("cut").stat.ephemeral_owner == id);
+    // What was changed meanwhile is told.
+    one.until([&] { return !one.told->changed.empty(); });
+    BOOST_TEST((one.told->changed == std::vector{one.path("watched")}));
+    BOOST_TEST(one.told->expired == 0);
+}
+
+BOOST_AUTO_TEST_CASE(many_cuts_in_a_row_do_no_harm)
+{
+    relay link(shared_zookeeper());
+    client one(link.port(), 10s);
+    one.connect();
+    const auto id = one.talk->id();
+    for (int i = 1; i <= 10; ++i) {
+        link.refuse(true);
+        one.until([&] { return one.told->suspensions == i; });
+        link.refuse(false);
+        one.connect();
+        BOOST_TEST(one.talk->id() == id);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_request_without_an_answer_is_found_out_in_the_same_session)
+{
+    relay link(shared_zookeeper());
+    client one(link.port());
+    one.connect();
+    link.cut_at_bytes("/lost-reply", loss::reply);
+    BOOST_TEST((one.make("lost-reply", node_kind::ephemeral).what == status::unanswered));
+    one.connect();
+    BOOST_TEST(!one.is_gone("lost-reply"));
+    link.cut_at_bytes("/lost-request", loss::request);
+    BOOST_TEST((one.make("lost-request", node_kind::ephemeral).what == status::unanswered));
+    one.connect();
+    BOOST_TEST(one.is_gone("lost-request"));
+}
+
+BOOST_AUTO_TEST_CASE(a_request_that_cannot_be_written_any_more_is_told_and_never_sent)
+{
+    zookeeper_server server;
+    client one(server.port(), 10s);
+    one.connect();
+    const auto id = one.talk->id();
+    std::vector<status> told;
+    const auto note = [&](const reply& got) { told.push_back(got.what); };
+    // Ended with something unread, its end of the connection is reset: the next write fails at once.
+    server.pause();
+    one.talk->create(one.path("first"), "", node_kind::ephemeral, note);
+    run_ready(*one.io);
+    server.kill();
+    one.talk->create(one.path("second"), "", node_kind::ephemeral, note);
+    one.talk->create(one.path("third"), "", node_kind::ephemeral, note);
+    one.until([&] { return told.size() == 3; });
+    BOOST_TEST((std::ranges::find(told, status::ok) == told.end()));
+    server.start();
+    one.connect();
+    BOOST_TEST(one.talk->id() == id);
+    for (const auto* const name : {"first", "second", "third"})
+        BOOST_TEST(one.is_gone(name), name);
+    BOOST_TEST(one.make("first", node_kind::ephemeral).ok());
+}
+
+BOOST_AUTO_TEST_CASE(the_end_of_a_session_at_the_server_is_told)
+{
+    client one(shared_zookeeper());
+    one.connect();
+    one.make("expired", node_kind::ephemeral);
+    const auto bound = one.talk->bound();
+    end_session(shared_zookeeper(), one.talk->id());
+    one.until([&] { return one.told->expired == 1; });
+    BOOST_TEST(bound->has_ended(lease_clock::now()));
+    BOOST_TEST((one.make("expired").what == status::unsent));
+    BOOST_TEST(one.close(1s));
+    client other(shared_zookeeper());
+    other.connect();
+    BOOST_TEST(other.is_gone("expired"));
+}
+
+BOOST_AUTO_TEST_CASE(a_black_hole_ends_the_bound_before_the_server_counts_the_session_out)
+{
+    relay link(shared_zookeeper());
+    client one(link.port(), 2s);
+    one.connect();
+    one.make("held", node_kind::ephemeral);
+    client other(shared_zookeeper());
+    other.connect();
+    const auto bound = one.talk->bound();
+    link.silence(true);
+    const auto silent = lease_clock::now();
+    one.until([&] { return bound->has_ended(lease_clock::now()); });
+    BOOST_TEST((lease_clock::now() < silent + 2s));
+    BOOST_TEST(!other.is_gone("held"));
+    // Given up long before the driver would have.
+    BOOST_TEST(one.told->suspensions == 1);
+    other.until([&] { return other.is_gone("held"); });
+    link.silence(false);
+    one.until([&] { return one.told->expired == 1; });
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_was_believed_over_and_comes_back_has_another_bound)
+{
+    relay link(shared_zookeeper());
+    client one(link.port());
+    one.connect();
+    const auto bound = one.talk->bound();
+    bound->end();
+    link.refuse(true);
+    one.until([&] { return one.told->suspensions == 1; });
+    link.refuse(false);
+    one.connect();
+    BOOST_TEST(one.told->outlived == 1);
+    BOOST_TEST(one.talk->bound() != bound);
+    BOOST_TEST(!one.talk->bound()->has_ended(lease_clock::now()));
+}
+
+BOOST_AUTO_TEST_CASE(a_closed_session_leaves_nothing_at_once)
+{
+    client one(shared_zookeeper());
+    one.connect();
+    one.make("closed", node_kind::ephemeral);
+    client other(shared_zookeeper());
+    other.connect();
+    BOOST_TEST(!other.is_gone("closed"));
+    BOOST_TEST(one.close(5s));
+    BOOST_TEST(other.is_gone("closed"));
+    BOOST_TEST(!one.talk->connected());
+}
+
+BOOST_AUTO_TEST_CASE(what_was_asked_before_a_close_goes_first)
+{
+    client one(shared_zookeeper());
+    one.connect();
+    int told = 0;
+    for (int i = 0; i < 2000; ++i)
+        one.talk->write(one.path(".clock"), std::string(5000, 'x'), [&](const reply&) { ++told; });
+    one.talk->create(one.path("last"), "", node_kind::persistent, [&](const reply&) { ++told; });
+    BOOST_TEST(one.close(10s));
+    BOOST_TEST(told == 2001);
+    client other(shared_zookeeper());
+    other.connect();
+    BOOST_TEST(!other.is_gone("last"));
+    BOOST_TEST(other.remove("last").ok());
+    other.talk->write(other.path(".clock"), "", replied());
+}
+
+BOOST_AUTO_TEST_CASE(a_close_that_is_not_answered_ends_at_its_deadline_and_blocks_nothing)
+{
+    relay link(shared_zookeeper());
+    client one(link.port());
+    one.connect();
+    one.make("unclosed", node_kind::ephemeral);
+    link.silence(true);
+    bool unanswered = false;
+    one.talk->create(one.path("late"), "", node_kind::ephemeral,
+        [&](const reply& got) { unanswered = got.what == status::unanswered; });
+    std::optional<bool> proven;
+    const auto begun = std::chrono::steady_clock::now();
+    one.talk->close(300ms, [&](bool got) { proven = got; });
+    const auto longest = longest_until(one, [&] { return proven.has_value(); });
+    BOOST_TEST(!*proven);
+    BOOST_TEST(unanswered);
+    BOOST_TEST((std::chrono::steady_clock::now() - begun >= 300ms));
+    BOOST_TEST((longest < 100ms), std::chrono::duration<double>(longest).count() << " s");
+}
+
+BOOST_AUTO_TEST_CASE(no_call_blocks_while_the_server_is_away)
+{
+    zookeeper_server server;
+    client one(server.port(), 2s);
+    one.connect();
+    server.pause();
+    auto longest = longest_until(one, [&] { return one.told->suspensions == 1; });
+    longest = std::max(longest, longest_until(one, [&] { return one.told->unreachable.size() >= 2; }));
+    server.kill();
+    longest = std::max(longest, longest_until(one, [&] { return one.told->unreachable.size() >= 4; }));
+    std::optional<bool> proven;
+    one.talk->close(1s, [&](bool got) { proven = got; });
+    longest = std::max(longest, longest_until(one, [&] { return proven.has_value(); }));
+    BOOST_TEST(!*proven);
+    // A call that blocks does so for a second and more.
+    BOOST_TEST((longest < 100ms), std::chrono::duration<double>(longest).count() << " s");
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_never_was_is_closed_at_once)
+{
+    client one(free_port());
+    one.until([&] { return !one.told->unreachable.empty(); });
+    BOOST_TEST(one.close(10s));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_zookeeper_server_is_told_from_one)
+{
+    client one(free_port());
+    const peer stranger(*one.io, [](peer::talk& with) -> asio::awaitable<void> {
+        co_await with.hear();
+        co_await with.say("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: "
+                          "close\r\n\r\n400 Bad Request");
+        while (co_await with.hear()) {
+        }
+    });
+    one.talk->abandon();
+    const auto told = std::make_shared<session_notes>();
+    const auto lost = session::make(asio::make_strand(one.io->get_executor()),
+        {.where = {.servers = {{"127.0.0.1", std::to_string(stranger.port())}}}, .session_timeout = 2s}, told);
+    lost->start();
+    one.until([&] { return !told->unreachable.empty(); });
+    BOOST_TEST(told->unreachable.front() == "what listens there is no ZooKeeper server");
+    BOOST_TEST(told->connections == 0);
+    lost->abandon();
+}
+
+BOOST_AUTO_TEST_CASE(a_context_may_go_before_its_session)
+{
+    client one(shared_zookeeper());
+    one.connect();
+    bool told = false;
+    one.talk->create(one.path("inert"), "", node_kind::ephemeral, [&](const reply&) { told = true; });
+    one.io.reset();
+    BOOST_TEST(!told);
+    BOOST_TEST(!one.talk->connected());
+    one.talk->exists("/", replied());
+    one.talk->abandon();
+    end_session(shared_zookeeper(), one.talk->id());
+}
+
+BOOST_AUTO_TEST_CASE(the_child_of_a_fork_leaves_its_parents_session_alone)
+{
+    client one(shared_zookeeper());
+    one.connect();
+    one.make("forked", node_kind::ephemeral);
+    one.io->notify_fork(asio::execution_context::fork_prepare);
+    const auto child = ::fork();
+    if (child == 0) {
+        one.io->notify_fork(asio::execution_context::fork_child);
+        const bool inert = !one.talk->connected();
+        ::_exit(inert ? 0 : 1);
+    }
+    one.io->notify_fork(asio::execution_context::fork_parent);
+    int how = 0;
+    ::waitpid(child, &how, 0);
+    BOOST_TEST(how == 0);
+    BOOST_TEST(!one.is_gone("forked"));
+    BOOST_TEST(one.told->suspensions == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
