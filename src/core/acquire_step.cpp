@@ -21,10 +21,10 @@ void take_back_late_grant(core& self, const record::ptr& wanted, lease_clock::ti
         const std::lock_guard guard(self.mutex);
         wanted->under_way = operation::give_back;
         if (wanted->place.queue)
-            wanted->place.queue->answer.error = wanted->outcome.error;
+            wanted->place.queue->answer.error = wanted->outcome().error;
     }
     wanted->set_sent(now);
-    wanted->back.gives_back_late_grant = true;
+    wanted->gives_back_late_grant = true;
     self.backend->start_release(wanted, completion<release_outcome>::bind<&record::on_given_back>(wanted));
 }
 
@@ -34,29 +34,29 @@ void judge(core& self, const record::ptr& wanted, retry_schedule& schedule, crea
     const auto now = lease_clock::now();
     const auto took = now - subject.sent();
     bool counts = true;
-    subject.outcome.error.reset();
+    subject.outcome().error.reset();
     switch (outcome.status) {
     case create_status::granted:
         subject.attempting.found_no_use(took);
-        subject.outcome.error = too_late_to_use();
+        subject.outcome().error = too_late_to_use();
         take_back_late_grant(self, wanted, now);
         break;
     case create_status::busy:
         counts = subject.attempting.found_busy(now, took,
             outcome.retry_after > lease_clock::duration::zero() ? saturating_add(now, outcome.retry_after)
                                                                 : lease_clock::time_point::max());
-        subject.outcome.holder = std::move(outcome.holder);
+        subject.outcome().holder = std::move(outcome.holder);
         break;
     case create_status::failed:
         if (!may_be_tried_again(outcome.error->code))
             throw_failed(*outcome.error, context_of(self, subject));
         subject.attempting.found_no_use(took);
-        subject.outcome.error = std::move(outcome.error);
+        subject.outcome().error = std::move(outcome.error);
         break;
     }
     if (counts && !schedule.failed(now)) {
-        throw_retries_ended(
-            self, subject, schedule, {.heard = true, .error = subject.outcome.error, .holder = subject.outcome.holder});
+        throw_retries_ended(self, subject, schedule,
+            {.heard = true, .error = subject.outcome().error, .holder = subject.outcome().holder});
     }
 }
 
@@ -197,7 +197,7 @@ step acquire_step::wait(const attempt::decision& next)
         ++self_.stats.waiting;
     }
     // Who waits after an error is not told that the lock is busy.
-    const bool fails = subject.place.is_head && subject.attempting.was_sent() && subject.outcome.error;
+    const bool fails = subject.place.is_head && subject.attempting.was_sent() && subject.outcome().error;
     if (self_.options.observer && !fails && !std::exchange(subject.told_waiting, true))
         todo_.tell({.what = work::note::waiting, .subject = wanted_});
     self_.timers.schedule(subject, next.until);
@@ -215,7 +215,7 @@ step acquire_step::wait(const attempt::decision& next)
 
 step acquire_step::judge_answer()
 {
-    create_outcome outcome = std::move(wanted_->outcome);
+    create_outcome outcome = std::move(wanted_->outcome());
     if (wanted_->place.queue)
         wanted_->place.queue->answer = {.heard = true, .error = outcome.error};
     unlock();

@@ -44,7 +44,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
             stop_trying(subject);
             leased.grant(subject, outcome.fence, todo);
         } else {
-            subject.outcome = std::move(outcome);
+            subject.outcome() = std::move(outcome);
             subject.outcome_ready = true;
             subject.notify(todo.wakes);
         }

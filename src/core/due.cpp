@@ -24,8 +24,8 @@ void on_due(core& self, waitable& due, lease_clock::time_point now, work& todo)
             return;
         break;
     case phase::ending:
-        if (now >= subject.back.retry_at) {
-            subject.back.retry_at = lease_clock::time_point::max();
+        if (now >= subject.back().retry_at) {
+            subject.back().retry_at = lease_clock::time_point::max();
             self.settling.give_back(subject, todo);
         }
         break;
@@ -40,7 +40,7 @@ void on_due(core& self, waitable& due, lease_clock::time_point now, work& todo)
     if (subject.where() == phase::held)
         self.leased.reschedule(subject);
     else if (subject.where() == phase::ending)
-        self.timers.schedule(subject, std::min(subject.back.retry_at, subject.answer_by));
+        self.timers.schedule(subject, std::min(subject.back().retry_at, subject.answer_by));
 }
 
 } // namespace

@@ -58,11 +58,11 @@ last_answer answer_to(const record& wanted, lease_clock::time_point now)
     if (wanted.under_way != operation::none) {
         return {.heard = wanted.attempts_made > 0 && !wanted.attempting.is_overdue(wanted.sent(), now),
             .sent = true,
-            .error = wanted.outcome.error,
-            .holder = wanted.outcome.holder};
+            .error = wanted.outcome().error,
+            .holder = wanted.outcome().holder};
     }
     if (wanted.attempts_made > 0)
-        return {.heard = true, .error = wanted.outcome.error, .holder = wanted.outcome.holder};
+        return {.heard = true, .error = wanted.outcome().error, .holder = wanted.outcome().holder};
     // Whoever is not the head has asked nobody, and knows what the head knows.
     return wanted.place.queue->holder ? last_answer{.heard = true} : wanted.place.queue->answer;
 }

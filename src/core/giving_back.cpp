@@ -16,8 +16,8 @@ bool end_watched_release(core& self, record& ending, release_outcome&& outcome)
     {
         const std::lock_guard guard(self.mutex);
         add_to(self.quick_releases_ended, 1U);
-        ending.back.answered = !failed;
-        ending.back.status = outcome.status;
+        ending.back().answered = !failed;
+        ending.back().status = outcome.status;
         if (failed) {
             --self.stats.releases;
             ending.move_to(phase::ending);
@@ -40,12 +40,12 @@ bool end_watched_release(core& self, record& ending, release_outcome&& outcome)
 bool watch_for_answer(core& self, record& ending, std::uint32_t& seen)
 {
     ending.watch_end();
-    if (ending.where() == phase::ended || ending.back.answered)
+    if (ending.where() == phase::ended || ending.back().answered)
         return false;
     seen = ending.version;
     const bool first_look = ending.answer_deadline == lease_clock::time_point::max();
     const bool just_sent =
-        ending.under_way == operation::give_back && ending.back.retry_at == lease_clock::time_point::max();
+        ending.under_way == operation::give_back && ending.back().retry_at == lease_clock::time_point::max();
     if (first_look && just_sent && self.adapter_keeps_time())
         return true;
     const auto now = lease_clock::now();
@@ -54,7 +54,7 @@ bool watch_for_answer(core& self, record& ending, std::uint32_t& seen)
     if (now >= ending.answer_deadline)
         return false;
     ending.answer_by = std::min(ending.answer_by, ending.answer_deadline);
-    self.timers.schedule(ending, std::min(ending.back.retry_at, ending.answer_by));
+    self.timers.schedule(ending, std::min(ending.back().retry_at, ending.answer_by));
     return true;
 }
 
@@ -78,7 +78,7 @@ bool release_at_once(core& self, const record::ptr& held)
         subject.touch();
         // What is expected, so that the mutex need not be taken again where it comes so. It is read by those only who
         // see the end.
-        subject.back.answered = true;
+        subject.back().answered = true;
         ++self.stats.releases;
         ++self.quick_releases_begun;
         subject.move_to(phase::ending_unwatched);
@@ -146,7 +146,8 @@ void depart(core& self, const record::ptr& wanted) noexcept
                 if ((subject.under_way == operation::none && !subject.left_trace) || subject.inherited()) {
                     subject.move_to(phase::ended);
                 } else {
-                    subject.back.settles = true;
+                    subject.has_acquired();
+                    subject.back().settles = true;
                     settler::may_stand(subject, subject.ttl());
                     subject.move_to(phase::ending);
                     self.settling.enter(subject);

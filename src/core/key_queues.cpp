@@ -19,6 +19,20 @@ bool is_shared(const record& member)
     return member.mode() == lock_mode::shared;
 }
 
+/// They stand in front; but one whose first attempt was made inside a call, while others entered on another thread, has
+/// its place behind these.
+template <class Function>
+void for_each_head(key_queue& queue, Function function)
+{
+    auto left = queue.heads;
+    for (auto each = queue.members.begin(); left > 0; ++each) {
+        if (!each->place.is_head)
+            continue;
+        --left;
+        function(*each);
+    }
+}
+
 } // namespace
 
 key_queue* key_queues::find(const record& wanted)
@@ -75,7 +89,7 @@ void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
         // It has spoken to the backend already and may have a place there: it must go on listening.
         wanted.place.is_head = true;
         ++queue.heads;
-        queue.answer = {.heard = true, .error = wanted.outcome.error};
+        queue.answer = {.heard = true, .error = wanted.outcome().error};
     } else if (queue.heads == 0) {
         promote(queue, wakes);
     } else if (is_shared(wanted) && queue.heads + 1 == queue.members.size() && is_shared(queue.members.front())) {
@@ -100,10 +114,11 @@ void key_queues::promote(key_queue& queue, wake_list& wakes)
 /// As if the first had left already.
 void key_queues::promote_next_but_one(key_queue& queue, wake_list& wakes)
 {
-    for (auto each = std::next(queue.members.begin()); each != queue.members.end(); ++each) {
-        const bool is_alone = queue.heads == 1;
-        if (is_alone || is_shared(*each))
-            make_head(*each, queue, wakes);
+    const auto second = std::next(queue.members.begin());
+    for (auto each = second; each != queue.members.end(); ++each) {
+        if (each->place.is_head || (each != second && !is_shared(*each)))
+            return;
+        make_head(*each, queue, wakes);
         if (!is_shared(*each))
             return;
     }
@@ -151,12 +166,10 @@ void key_queues::wake_heads(const record& ended, wake_list& wakes)
     // After a hand-over the key is held by the next one already.
     if (!queue || (queue->holder && !fifo_))
         return;
-    for (record& member : queue->members) {
-        if (!member.place.is_head)
-            break;
-        member.attempting.told();
-        member.notify(wakes);
-    }
+    for_each_head(*queue, [&](record& head) {
+        head.attempting.told();
+        head.notify(wakes);
+    });
 }
 
 void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes)
@@ -164,12 +177,10 @@ void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::t
     key_queue* queue = find(shortened);
     if (!queue)
         return;
-    for (record& member : queue->members) {
-        if (!member.place.is_head)
-            break;
-        member.attempting.hears_of_expiry(expires);
-        member.notify(wakes);
-    }
+    for_each_head(*queue, [&](record& head) {
+        head.attempting.hears_of_expiry(expires);
+        head.notify(wakes);
+    });
 }
 
 record::ptr key_queues::pick_for_hand_over(record& held, wake_list& wakes)
@@ -186,8 +197,12 @@ record::ptr key_queues::pick_for_hand_over(record& held, wake_list& wakes)
         queue->handed_over = 0;
         return {};
     }
-    if (fifo_)
+    if (fifo_) {
+        // If it does not get the lock, it has its place there, and must listen.
+        if (!next.place.is_head)
+            make_head(next, *queue, wakes);
         promote_next_but_one(*queue, wakes);
+    }
     return record::ptr(&next);
 }
 

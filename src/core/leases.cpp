@@ -18,6 +18,7 @@ void leases::hold(record& wanted, std::uint64_t fence)
     wanted.fence = fence;
     wanted.granted = true;
     wanted.lease().set_ttl_bound(wanted.plan.granted(request_of(wanted, wanted.ttl())));
+    wanted.has_acquired();
     wanted.move_to(phase::held);
     held_.push_back(wanted);
     if (wanted.lease().session())
@@ -92,8 +93,8 @@ void leases::start_renewal(record& held, time_point now, work& todo)
     if (!ttl)
         return;
     held.under_way = operation::extend;
-    held.extension.ttl = *ttl;
-    held.extension.result.reset();
+    held.extension().ttl = *ttl;
+    held.extension().result.reset();
     held.set_sent(now);
     settler::may_stand(held, *ttl);
     todo.ask(work::action::renew, held);
@@ -110,7 +111,7 @@ void leases::begin_end(record& held, lost_reason reason, work& todo)
     if (key_queue* queue = shard_.queues.find(held); queue && queue->holder == &held)
         queue->holder = nullptr;
     if (reason != lost_reason::released) {
-        held.back.settles = true;
+        held.back().settles = true;
         shard_.queues.wake_heads(held, todo.wakes);
         ++shard_.stats.losses[static_cast<std::size_t>(reason)];
         if (shard_.options.observer)
@@ -177,20 +178,20 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
 {
     subject.under_way = operation::none;
     subject.answer_by = time_point::max();
-    const auto result = std::move(subject.extension.result);
+    const auto result = std::move(subject.extension().result);
     if (outcome.status == extend_status::failed && outcome.error->code == errc::outcome_unknown)
-        subject.may_arrive_late(subject.extension.ttl);
+        subject.may_arrive_late(subject.extension().ttl);
     if (subject.where() == phase::ended)
         return;
     if (subject.where() == phase::ending) {
         settler_.give_back(subject, todo);
     } else if (outcome.status == extend_status::extended && !subject.lease().has_ended(lease_clock::now())) {
         if (result)
-            subject.set_ttl(subject.extension.ttl);
+            subject.set_ttl(subject.extension().ttl);
         else
             ++shard_.stats.renewals;
         subject.lease().set_ttl_bound(subject.plan.extended(
-            request_of(subject, subject.extension.ttl), std::min(subject.ttl(), subject.late_ttl())));
+            request_of(subject, subject.extension().ttl), std::min(subject.ttl(), subject.late_ttl())));
         if (!result && shard_.options.observer) {
             todo.tell({.what = work::note::renewed,
                 .subject = &subject,

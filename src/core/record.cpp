@@ -29,7 +29,7 @@ record::record(const std::shared_ptr<core>& owner, claim_request request)
 void record::go_on_for(record& spent) noexcept
 {
     own_policy = std::move(spent.own_policy);
-    outcome = std::move(spent.outcome);
+    outcome() = std::move(spent.outcome());
     outcome_ready = std::exchange(spent.outcome_ready, false);
     started = spent.started;
     attempts_made.store(spent.attempts_made.load(std::memory_order_relaxed), std::memory_order_relaxed);

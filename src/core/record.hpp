@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 
 namespace colock::detail {
 
@@ -79,7 +80,6 @@ struct way_back
     std::chrono::duration<std::uint32_t, std::milli> backoff{0};
     /// Ended in the background: its caller had left, or its lease was lost.
     bool settles = false;
-    bool gives_back_late_grant = false;
     bool answered = false;
     release_status status = release_status::released;
 };
@@ -127,7 +127,7 @@ public:
     {
         auto unwatched = phase::ending_unwatched;
         if (phase_.compare_exchange_strong(unwatched, phase::ending))
-            back.answered = false;
+            back().answered = false;
     }
     /// Ends a quick release, unless somebody has begun to wait for that. Not under the mutex.
     [[nodiscard]] bool end_unwatched() noexcept
@@ -139,6 +139,17 @@ public:
         auto unwatched = phase::ending_unwatched;
         return phase_.compare_exchange_strong(unwatched, phase::ended);
     }
+
+    // What it knows by where it stands: ten thousand waiters need no room for what comes later.
+    /// While it is acquiring: the answer to the last attempt; once judged, what is left of it for messages: the holder
+    /// and the error.
+    [[nodiscard]] create_outcome& outcome() noexcept { return std::get<create_outcome>(stage_); }
+    [[nodiscard]] const create_outcome& outcome() const noexcept { return std::get<create_outcome>(stage_); }
+    /// From the moment it is held, or is to be given back without ever having been.
+    [[nodiscard]] detail::extension& extension() noexcept { return std::get<afterwards>(stage_).extension; }
+    [[nodiscard]] way_back& back() noexcept { return std::get<afterwards>(stage_).back; }
+    [[nodiscard]] const way_back& back() const noexcept { return std::get<afterwards>(stage_).back; }
+    void has_acquired() noexcept { stage_.emplace<afterwards>(); }
 
     /// Alive until the record has ended: it is kept by the acquiring coroutine, by the handle, or by itself while
     /// anything is being given back.
@@ -155,8 +166,6 @@ public:
     std::unique_ptr<const failure> refused;
     std::unique_ptr<const retry_policy> own_policy;
     place_in_queue place;
-    /// The answer to the last attempt; once judged, what is left of it for messages: the holder and the error.
-    create_outcome outcome;
     time_point started{};
     attempt attempting;
     /// Atomic, because an acquire that ends while an attempt is under way tells how many there were.
@@ -169,10 +178,6 @@ public:
     time_point answer_deadline = time_point::max();
     /// When the timer is to tell the first of those that wait for an answer.
     time_point answer_by = time_point::max();
-    detail::extension extension;
-
-    way_back back;
-
     std::optional<lost_reason> end_reason;
     operation under_way = operation::none;
 
@@ -182,6 +187,7 @@ public:
     /// The observer was told that it waits.
     bool told_waiting = false;
     bool outcome_ready = false;
+    bool gives_back_late_grant = false;
 
     // Of the lease.
     bool granted = false;
@@ -189,6 +195,13 @@ public:
     bool loss_reported = false;
 
 private:
+    struct afterwards
+    {
+        detail::extension extension;
+        way_back back;
+    };
+
+    std::variant<create_outcome, afterwards> stage_;
     std::atomic<phase> phase_{phase::acquiring};
 };
 

@@ -16,14 +16,14 @@ constexpr decltype(way_back::backoff) backoff_cap{2000};
 
 void settler::may_stand(record& claim, std::chrono::milliseconds ttl) noexcept
 {
-    claim.back.may_stand_until =
-        std::max(claim.back.may_stand_until, ttl == 0ms ? time_point::max() : saturating_add(claim.sent(), ttl));
+    claim.back().may_stand_until =
+        std::max(claim.back().may_stand_until, ttl == 0ms ? time_point::max() : saturating_add(claim.sent(), ttl));
 }
 
 settler::time_point settler::unproven_after(const record& ending) const noexcept
 {
     // What the server does not end by itself stands until it is taken back.
-    return shard_.can.expires ? saturating_add(ending.back.may_stand_until, shard_.options.operation_timeout)
+    return shard_.can.expires ? saturating_add(ending.back().may_stand_until, shard_.options.operation_timeout)
                               : time_point::max();
 }
 
@@ -42,7 +42,7 @@ void settler::give_back(record& ending, work& todo)
     if (ending.under_way != operation::none)
         return;
     record::ptr next;
-    if (!shard_.dead && !ending.back.settles && ending.granted)
+    if (!shard_.dead && !ending.back().settles && ending.granted)
         next = shard_.queues.pick_for_hand_over(ending, todo.wakes);
     const auto now = lease_clock::now();
     ending.under_way = operation::give_back;
@@ -68,7 +68,7 @@ void settler::on_given_back(record& subject, release_outcome&& outcome, work& to
             queue->stands_back_until = now + std::clamp<lease_clock::duration>(2 * (now - subject.sent()), 500us, 20ms);
         }
     }
-    const bool late_grant = std::exchange(subject.back.gives_back_late_grant, false);
+    const bool late_grant = std::exchange(subject.gives_back_late_grant, false);
     if (subject.where() == phase::acquiring) {
         // Its acquire goes on, with another token if this release may still arrive.
         if (outcome.status == release_status::failed && outcome.error->code == errc::outcome_unknown)
@@ -79,9 +79,9 @@ void settler::on_given_back(record& subject, release_outcome&& outcome, work& to
         give_back(subject, todo);
     } else if (subject.where() == phase::ending) {
         const bool failed = outcome.status == release_status::failed;
-        if (!std::exchange(subject.back.answered, true)) {
-            subject.back.status = outcome.status;
-            subject.back.error = std::move(outcome.error);
+        if (!std::exchange(subject.back().answered, true)) {
+            subject.back().status = outcome.status;
+            subject.back().error = std::move(outcome.error);
         }
         if (failed)
             retry_later(subject, todo);
@@ -92,7 +92,7 @@ void settler::on_given_back(record& subject, release_outcome&& outcome, work& to
 
 void settler::retry_later(record& ending, work& todo)
 {
-    ending.back.settles = true;
+    ending.back().settles = true;
     const auto now = lease_clock::now();
     const time_point unproven_after = this->unproven_after(ending);
     if (shard_.dead || now >= unproven_after)
@@ -103,10 +103,10 @@ void settler::retry_later(record& ending, work& todo)
     // Whoever waited for the first answer may leave now; the clean-up keeps the core.
     if (!kept_)
         kept_ = owner_.lock();
-    ending.back.backoff =
-        std::clamp<decltype(ending.back.backoff)>(ending.back.backoff * 2U, backoff_first, backoff_cap);
-    ending.back.retry_at = std::min(saturating_add(now, ending.back.backoff), unproven_after);
-    shard_.timers.schedule(ending, std::min(ending.back.retry_at, ending.answer_by));
+    ending.back().backoff =
+        std::clamp<decltype(ending.back().backoff)>(ending.back().backoff * 2U, backoff_first, backoff_cap);
+    ending.back().retry_at = std::min(saturating_add(now, ending.back().backoff), unproven_after);
+    shard_.timers.schedule(ending, std::min(ending.back().retry_at, ending.answer_by));
     ending.notify(todo.wakes);
 }
 
@@ -116,7 +116,7 @@ void settler::end(record& ending, bool proven, work& todo)
     ending_.erase(ending_.iterator_to(ending));
     todo.ended.emplace_back(&ending, false);
     --shard_.stats.settling;
-    if (ending.back.settles) {
+    if (ending.back().settles) {
         ++shard_.stats.settled;
         if (!proven)
             ++shard_.stats.unproven;
@@ -124,7 +124,7 @@ void settler::end(record& ending, bool proven, work& todo)
         ++shard_.stats.releases;
     }
     if (shard_.options.observer) {
-        todo.tell({.what = ending.back.settles ? work::note::settled : work::note::released,
+        todo.tell({.what = ending.back().settles ? work::note::settled : work::note::released,
             .subject = &ending,
             .proven = proven});
     }
@@ -155,7 +155,7 @@ const std::vector<std::string>& settler::leave_behind(work& todo)
 {
     for (record& unanswered : ending_) {
         left_behind_.push_back(unanswered.key());
-        unanswered.back.settles = true;
+        unanswered.back().settles = true;
     }
     give_up(todo);
     return left_behind_;

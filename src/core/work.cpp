@@ -59,7 +59,7 @@ void work::run(shard& of)
             break;
         case action::renew:
             backend.start_extend(
-                subject, subject->extension.ttl, completion<extend_outcome>::bind<&record::on_extended>(subject));
+                subject, subject->extension().ttl, completion<extend_outcome>::bind<&record::on_extended>(subject));
             break;
         }
     }

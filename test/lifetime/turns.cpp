@@ -168,6 +168,43 @@ BOOST_AUTO_TEST_CASE(a_hand_over_that_fails_leaves_both_in_line_in_their_order)
     }
 }
 
+/// Others may enter while the first attempt of one is being made: it is a head then, but not in front.
+BOOST_AUTO_TEST_CASE(a_head_that_came_late_does_not_upset_those_in_front)
+{
+    for (const bool with_rival : {false, true}) {
+        for (const std::size_t more : {0U, 1U, 2U, 3U}) {
+            rig on(behind::immediate);
+            colock::locker rival(on.memory);
+            std::size_t granted = 0;
+            const auto pass_on = [&](colock::locker& by) {
+                by.async_acquire("k", {.retry = rarely}, [&granted](error_code failed, lock) {
+                    if (!failed)
+                        ++granted;
+                });
+                on.ready();
+            };
+            auto held = on.acquire("k");
+            on.script->next(operation::create, step::pass().before([&] {
+                for (std::size_t n = 0; n < 2 + more; ++n)
+                    pass_on(*on.locker);
+            }));
+            pass_on(*on.locker);
+            if (with_rival)
+                pass_on(rival);
+            held = {};
+            on.ready();
+            BOOST_TEST(granted == 3 + more + (with_rival ? 1 : 0));
+            // Nothing of that line is left to the next one.
+            held = on.acquire("k");
+            pass_on(*on.locker);
+            held = {};
+            on.ready();
+            BOOST_TEST(granted == 4 + more + (with_rival ? 1 : 0));
+            on.check_clean();
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(who_follows_may_leave_while_a_hand_over_is_under_way)
 {
     table on(true);

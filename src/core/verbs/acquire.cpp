@@ -64,7 +64,7 @@ std::optional<create_outcome> take_answer(core& self, record& wanted, std::uint3
     seen = wanted.version;
     if (!std::exchange(wanted.outcome_ready, false))
         return std::nullopt;
-    return std::move(wanted.outcome);
+    return std::move(wanted.outcome());
 }
 
 } // namespace

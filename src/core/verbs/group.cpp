@@ -126,7 +126,7 @@ gathering::candidate_ptr gathering::make_candidate(const std::string& key) const
     prepare_token(*core_, *wanted);
     wanted->attempts_made = rounds_;
     wanted->attempting.answer_took(answer_took_);
-    wanted->outcome.error = last_error_;
+    wanted->outcome().error = last_error_;
     return std::make_unique<candidate>(*core_, std::move(wanted));
 }
 
@@ -241,7 +241,7 @@ void gathering::note_failure(const candidate& busy)
     {
         // Another thread's release may be handing over to it, and be told that this has failed.
         const std::lock_guard guard(core_->mutex);
-        last_error_ = busy.wanted->outcome.error;
+        last_error_ = busy.wanted->where() == phase::acquiring ? busy.wanted->outcome().error : nullptr;
     }
     // What is waited for at the first key, nothing was held for.
     if (!last_error_ && !locks_.empty())
@@ -280,7 +280,7 @@ asio::awaitable<void> gathering::start_again_after_loss()
         make_failure(errc::unavailable, "a lease ended before the last of several locks was granted; use a longer ttl");
     const auto failed = prepare(keys_.front());
     failed->attempts_made = rounds_;
-    failed->outcome.error = last_error_;
+    failed->outcome().error = last_error_;
     const last_answer last{.heard = true, .error = last_error_};
     if (!schedule_.failed(lease_clock::now()))
         throw_retries_ended(*core_, *failed, schedule_, last);

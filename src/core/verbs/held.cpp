@@ -39,11 +39,11 @@ void raise_failed_release(core& self, record& ended, bool was_held)
                 return;
             code = errc::not_held;
             context.detail = std::string("the lease had ended: ") + to_string(*ended.end_reason);
-        } else if (!ended.back.answered) {
+        } else if (!ended.back().answered) {
             silent = true;
-        } else if (ended.back.status == release_status::failed) {
-            why = ended.back.error;
-        } else if (ended.back.status == release_status::not_held) {
+        } else if (ended.back().status == release_status::failed) {
+            why = ended.back().error;
+        } else if (ended.back().status == release_status::not_held) {
             code = errc::not_held;
             context.detail = "the backend no longer knew it as ours";
         }
@@ -137,8 +137,8 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
         subject.set_sent(now);
         self.leased.expect(subject, ttl, todo);
         subject.under_way = operation::extend;
-        subject.extension.ttl = ttl;
-        subject.extension.result = result;
+        subject.extension().ttl = ttl;
+        subject.extension().result = result;
         self.leased.reschedule(subject);
     }
     todo.run(self);
@@ -157,7 +157,7 @@ bool await_result(
     if (held.where() == phase::held)
         self.leased.reschedule(held);
     else
-        self.timers.schedule(held, std::min(held.back.retry_at, held.answer_by));
+        self.timers.schedule(held, std::min(held.back().retry_at, held.answer_by));
     seen = held.version;
     return true;
 }

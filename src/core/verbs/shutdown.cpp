@@ -83,7 +83,7 @@ void begin_shutdown(core& self)
 void report_undecided(core& self, std::vector<std::string>& keys)
 {
     const auto add = [&](const record& wanted) {
-        const bool is_granted = wanted.outcome_ready && wanted.outcome.status == create_status::granted;
+        const bool is_granted = wanted.outcome_ready && wanted.outcome().status == create_status::granted;
         const bool keeps_a_place = wanted.left_trace && self.can.fifo && !self.can.immediate;
         if (wanted.under_way != operation::none || wanted.tainted() || is_granted || keeps_a_place)
             keys.push_back(wanted.key());
