@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/key_queues.hpp"
 
+#include <boost/assert.hpp>
+
 #include <algorithm>
 #include <iterator>
 
@@ -64,6 +66,7 @@ key_queue& key_queues::make(const record& wanted)
 
 void key_queues::drop(key_queue& empty)
 {
+    BOOST_ASSERT(empty.heads == 0);
     const auto found = queues_.find(queue_name{empty.key, empty.hash});
     count(empty.hash, -1);
     auto done = std::move(found->second);
