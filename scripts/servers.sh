@@ -41,7 +41,6 @@ shift
 "$colock_root/scripts/setup.sh" servers
 export COLOCK_REDIS_SERVER=${COLOCK_REDIS_SERVER:-$(command -v redis-server || echo "$colock_redis_server")}
 export COLOCK_TOXIPROXY=${COLOCK_TOXIPROXY:-$colock_toxiproxy}
-export COLOCK_ZOOKEEPER_CLASSES=${COLOCK_ZOOKEEPER_CLASSES:-$colock_zookeeper_classes}
 
 scratch=$(mktemp -d)
 children=()
@@ -112,7 +111,10 @@ for server in "${servers[@]}"; do
         say "$server as $variable says"
         continue
     fi
-    [ "$server" != zookeeper ] || "$colock_root/scripts/setup.sh" zookeeper
+    if [ "$server" = zookeeper ]; then
+        "$colock_root/scripts/setup.sh" zookeeper
+        export COLOCK_ZOOKEEPER_CLASSES=${COLOCK_ZOOKEEPER_CLASSES:-$colock_zookeeper_classes}
+    fi
     start "$server" "$variable"
 done
 
