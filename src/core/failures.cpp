@@ -32,16 +32,13 @@ void throw_shutting_down(const core& self, const record& wanted)
     throw create_error(errc::shutting_down, context_of(self, wanted));
 }
 
-void throw_if_inherited(const core& self, const record& wanted)
+void throw_inherited(const core& self, const record& wanted)
 {
-    if (wanted.inherited())
-        throw create_error(errc::forked, context_of(self, wanted));
+    throw create_error(errc::forked, context_of(self, wanted));
 }
 
-void throw_if_refused(const core& self, const record& wanted)
+void throw_refused(const core& self, const record& wanted)
 {
-    if (!wanted.refused)
-        return;
     auto context = context_of(self, wanted);
     context.detail = wanted.refused->detail;
     throw validation_error(wanted.refused->code, std::move(context));

@@ -11,14 +11,15 @@
 #include "core/parking.hpp"
 #include "core/retry_schedule.hpp"
 
+#include <boost/assert.hpp>
 #include <boost/intrusive/list_hook.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
-#include <variant>
 
 namespace colock::detail {
 
@@ -84,6 +85,71 @@ struct way_back
     release_status status = release_status::released;
 };
 
+/// What is known of an acquire until its end, and of its lock afterwards, in one place: ten thousand waiters need no
+/// room for what comes later. (A std::variant costs two indirect calls each time.)
+class stage
+{
+public:
+    stage() noexcept : outcome_{} {}
+    stage(const stage&) = delete;
+    stage& operator=(const stage&) = delete;
+    ~stage()
+    {
+        if (is_over_)
+            after_.~afterwards();
+        else
+            outcome_.~create_outcome();
+    }
+
+    [[nodiscard]] const create_outcome& outcome() const noexcept
+    {
+        BOOST_ASSERT(!is_over_);
+        return outcome_;
+    }
+    [[nodiscard]] create_outcome& outcome() noexcept
+    {
+        BOOST_ASSERT(!is_over_);
+        return outcome_;
+    }
+    [[nodiscard]] detail::extension& extension() noexcept
+    {
+        BOOST_ASSERT(is_over_);
+        return after_.extension;
+    }
+    [[nodiscard]] const way_back& back() const noexcept
+    {
+        BOOST_ASSERT(is_over_);
+        return after_.back;
+    }
+    [[nodiscard]] way_back& back() noexcept
+    {
+        BOOST_ASSERT(is_over_);
+        return after_.back;
+    }
+    /// Once.
+    void has_acquired() noexcept
+    {
+        BOOST_ASSERT(!is_over_);
+        outcome_.~create_outcome();
+        ::new (&after_) afterwards();
+        is_over_ = true;
+    }
+
+private:
+    struct afterwards
+    {
+        detail::extension extension;
+        way_back back;
+    };
+
+    union
+    {
+        create_outcome outcome_;
+        afterwards after_;
+    };
+    bool is_over_ = false;
+};
+
 /// One acquisition, from the call to the end of its clean-up: the claim that the adapter sees, and what the core knows
 /// about it. Shared by the handle, the operation that is under way and the core's lists; a frame that dies leaves it
 /// behind, and the core brings it to its end.
@@ -140,16 +206,16 @@ public:
         return phase_.compare_exchange_strong(unwatched, phase::ended);
     }
 
-    // What it knows by where it stands: ten thousand waiters need no room for what comes later.
+    // What it knows by where it stands.
     /// While it is acquiring: the answer to the last attempt; once judged, what is left of it for messages: the holder
     /// and the error.
-    [[nodiscard]] create_outcome& outcome() noexcept { return std::get<create_outcome>(stage_); }
-    [[nodiscard]] const create_outcome& outcome() const noexcept { return std::get<create_outcome>(stage_); }
+    [[nodiscard]] create_outcome& outcome() noexcept { return stage_.outcome(); }
+    [[nodiscard]] const create_outcome& outcome() const noexcept { return stage_.outcome(); }
     /// From the moment it is held, or is to be given back without ever having been.
-    [[nodiscard]] detail::extension& extension() noexcept { return std::get<afterwards>(stage_).extension; }
-    [[nodiscard]] way_back& back() noexcept { return std::get<afterwards>(stage_).back; }
-    [[nodiscard]] const way_back& back() const noexcept { return std::get<afterwards>(stage_).back; }
-    void has_acquired() noexcept { stage_.emplace<afterwards>(); }
+    [[nodiscard]] detail::extension& extension() noexcept { return stage_.extension(); }
+    [[nodiscard]] way_back& back() noexcept { return stage_.back(); }
+    [[nodiscard]] const way_back& back() const noexcept { return stage_.back(); }
+    void has_acquired() noexcept { stage_.has_acquired(); }
 
     /// Alive until the record has ended: it is kept by the acquiring coroutine, by the handle, or by itself while
     /// anything is being given back.
@@ -195,13 +261,7 @@ public:
     bool loss_reported = false;
 
 private:
-    struct afterwards
-    {
-        detail::extension extension;
-        way_back back;
-    };
-
-    std::variant<create_outcome, afterwards> stage_;
+    stage stage_;
     std::atomic<phase> phase_{phase::acquiring};
 };
 
