@@ -39,6 +39,7 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     made->timers.tell<&core::on_timer>(made);
     made->settling.owned_by(made);
     made->leased.owned_by(made);
+    made->closing.owned_by(made);
     if (const auto executor = made->executor())
         join_context(executor, made);
     if (made->options.observer)
@@ -61,8 +62,7 @@ void core::context_shutdown() noexcept
         dead = true;
         closed_to_new = true;
         timer = timers.stop();
-        while (!suspended.empty())
-            todo.wakes.add(suspended.front());
+        wake_all_suspended(todo.wakes);
         settling.give_up(todo);
     }
     // Destroying the handlers destroys coroutines, and with them what they hold.

@@ -8,6 +8,7 @@
 #include <colock/options.hpp>
 #include <colock/stats.hpp>
 
+#include "core/closing_down.hpp"
 #include "core/leases.hpp"
 #include "core/parking.hpp"
 #include "core/record.hpp"
@@ -101,6 +102,7 @@ public:
     bool detached = false;
     settler settling{*this};
     leases leased{*this, settling};
+    closing_down closing{*this, leased, settling};
     /// Single attempts that are under way; they stand in no queue.
     registry trying;
     /// Of quick releases: while their backend is being asked, their records are in neither list. The threads that ask

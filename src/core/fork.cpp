@@ -41,9 +41,9 @@ void core::context_forked() noexcept
         // Their threads are the parent's.
         quick_releases_ended = quick_releases_begun;
         granting_at_once = 0;
+        closing.is_over();
         // Each looks anew at what has become of what it waits for.
-        while (!suspended.empty())
-            todo.wakes.add(suspended.front());
+        wake_all_suspended(todo.wakes);
     }
     todo.run(*this);
 }

@@ -83,6 +83,22 @@ void leases::stop_body(record& held, lost_reason why, work& todo)
         held.notify(todo.wakes);
 }
 
+bool leases::shut_down_next(work& todo)
+{
+    if (held_.empty() || held_.front().told_of_shutdown)
+        return false;
+    record& next = held_.front();
+    next.told_of_shutdown = true;
+    if (!next.plan.body_runs()) {
+        begin_end(next, lost_reason::shutting_down, todo);
+        return true;
+    }
+    stop_body(next, lost_reason::shutting_down, todo);
+    // It stays until its body ends; those in front are the ones to be told.
+    held_.splice(held_.end(), held_, held_.iterator_to(next));
+    return true;
+}
+
 void leases::start_renewal(record& held, time_point now, work& todo)
 {
     held.plan.forget_renewal();

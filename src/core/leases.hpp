@@ -40,6 +40,8 @@ public:
     /// Does what is due by the plan; false if the lease has ended.
     [[nodiscard]] bool follow_plan(record& held, time_point now, work& todo);
     void stop_body(record& held, lost_reason why, work& todo);
+    /// Tells one more of the shutdown, once no more are granted; false if all have been told.
+    [[nodiscard]] bool shut_down_next(work& todo);
     void start_renewal(record& held, time_point now, work& todo);
     /// A request with that ttl is about to be sent: a shorter one counts at once.
     void expect(record& held, std::chrono::milliseconds ttl, work& todo);

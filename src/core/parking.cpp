@@ -51,8 +51,9 @@ void core::suspend(parked& place, std::uint32_t seen)
     {
         const std::lock_guard guard(mutex);
         place.source->waiters.push_back(place);
-        suspended.push_back(place);
-        if (!dead && place.source->version == seen) {
+        (place.ends_when_closed ? suspended_until_closed : suspended).push_back(place);
+        const bool ends = dead || (place.ends_when_closed && closed_to_new);
+        if (!ends && place.source->version == seen) {
             // From the end of the guard on, another thread may resume the coroutine, which keeps this core.
             return;
         }

@@ -259,6 +259,8 @@ public:
     bool granted = false;
     /// A release was told of the loss already.
     bool loss_reported = false;
+    /// It was told of the shutdown.
+    bool told_of_shutdown = false;
 
 private:
     stage stage_;

@@ -47,6 +47,15 @@ struct shard
         return adapter_keeps_time() ? lease_clock::time_point::max() : saturating_add(sent, options.operation_timeout);
     }
 
+    /// The mutex is held.
+    void wake_all_suspended(wake_list& wakes)
+    {
+        for (parking_lot* each : {&suspended_until_closed, &suspended}) {
+            while (!each->empty())
+                wakes.add(each->front());
+        }
+    }
+
     const std::shared_ptr<adapter> backend;
     const capabilities can;
     const adapter_limits limits;
@@ -60,6 +69,8 @@ struct shard
     std::atomic<bool> closed_to_new{false};
     /// Its context is gone.
     std::atomic<bool> dead{false};
+    /// Of those that end when no acquire may begin any more, and of all others.
+    parking_lot suspended_until_closed;
     parking_lot suspended;
     timer_heap timers;
     key_queues queues;

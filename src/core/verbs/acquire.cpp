@@ -87,6 +87,7 @@ asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted)
         throw boost::system::system_error(asio::error::operation_aborted);
     retry_schedule schedule(wanted->own_policy ? *wanted->own_policy : self->options.retry, now);
     parked place;
+    place.ends_when_closed = true;
     for (std::optional known(now);; known.reset()) {
         std::uint32_t seen = 0;
         if (next == step::again)

@@ -27,6 +27,7 @@ asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, le
 {
     const unscheduled at_end{*self, self->pausing};
     parked place;
+    place.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
         {
@@ -219,6 +220,7 @@ asio::awaitable<bool> gathering::attempt(candidate& one)
 asio::awaitable<step> gathering::proceed(candidate& one, step until)
 {
     parked place;
+    place.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
         const step next = next_step(*core_, one.wanted, schedule_, std::nullopt, seen);

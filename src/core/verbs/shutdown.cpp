@@ -59,25 +59,6 @@ asio::awaitable<void> close_backend(
     }
 }
 
-void begin_shutdown(core& self)
-{
-    work todo;
-    {
-        const std::lock_guard guard(self.mutex);
-        self.closed_to_new = true;
-        self.pausing.notify(todo.wakes);
-        self.queues.for_each([&](record& member) { member.notify(todo.wakes); });
-        for (auto next = self.leased.all().begin(); next != self.leased.all().end();) {
-            record& held = *next++;
-            if (held.plan.body_runs())
-                self.leased.stop_body(held, lost_reason::shutting_down, todo);
-            else
-                self.leased.begin_end(held, lost_reason::shutting_down, todo);
-        }
-    }
-    todo.run(self);
-}
-
 /// Acquires that have been told to end, but not by their backend: what it has granted them, or may yet, is to be given
 /// back.
 void report_undecided(core& self, std::vector<std::string>& keys)
@@ -115,21 +96,14 @@ shutdown_report end_shutdown(core& self)
 
 void orphan(core& self)
 {
-    work todo;
-    {
-        const std::lock_guard guard(self.mutex);
-        self.closed_to_new = true;
-        self.pausing.notify(todo.wakes);
-        self.queues.for_each([&](record& member) { member.notify(todo.wakes); });
-    }
-    todo.run(self);
+    self.closing.begin(closing_down::what::waiters);
     detach_from_backend(self, self.options.operation_timeout, [](closed) {});
 }
 
 asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline)
 {
     const auto until = saturating_add(lease_clock::now(), deadline);
-    begin_shutdown(*self);
+    self->closing.begin(closing_down::what::waiters_and_leases);
     const unscheduled at_end{*self, self->settling.drained()};
     parked place;
     for (;;) {
@@ -137,9 +111,10 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
         {
             const std::lock_guard guard(self->mutex);
             // What ends inside the call that another thread has made is not to be reported as unsettled, and takes no
-            // time.
-            const bool ends_at_once =
-                self->quick_releases_begun != self->quick_releases_ended || self->granting_at_once != 0;
+            // time; nor does it to tell the others.
+            const bool ends_at_once = self->closing.still_tells() ||
+                                      self->quick_releases_begun != self->quick_releases_ended ||
+                                      self->granting_at_once != 0;
             if (self->leased.all().empty() && self->settling.empty() && self->acquiring == 0 && !ends_at_once)
                 break;
             if (lease_clock::now() < until)

@@ -1,0 +1,74 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/closing_down.hpp"
+
+#include "core/core.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <cstddef>
+#include <mutex>
+#include <new>
+
+namespace colock::detail {
+
+namespace {
+
+constexpr std::size_t told_in_a_row = 256;
+
+} // namespace
+
+void closing_down::begin(what told)
+{
+    {
+        const std::lock_guard guard(shard_.mutex);
+        shard_.closed_to_new = true;
+        ends_leases_ = ends_leases_ || told == what::waiters_and_leases;
+        tells_ = true;
+    }
+    tell_in_parts();
+}
+
+void closing_down::tell_in_parts()
+{
+    for (bool more = true; more;) {
+        work todo;
+        {
+            const std::lock_guard guard(shard_.mutex);
+            more = tell_part(todo);
+        }
+        todo.run(shard_);
+        // Without a context there is no loop to be held up.
+        const auto executor = shard_.backend->executor();
+        if (!more || !executor || shard_.dead)
+            continue;
+        try {
+            asio::post(executor, [owner = owner_] {
+                if (const auto alive = owner.lock())
+                    alive->closing.tell_in_parts();
+            });
+            return;
+        } catch (const std::bad_alloc&) {
+            // Late is better than never: the next part follows without a pause.
+            continue;
+        }
+    }
+}
+
+/// False if that was the last.
+bool closing_down::tell_part(work& todo)
+{
+    if (!tells_)
+        return false;
+    for (std::size_t n = 0; n < told_in_a_row; ++n) {
+        if (!shard_.suspended_until_closed.empty()) {
+            todo.wakes.add(shard_.suspended_until_closed.front());
+        } else if (!ends_leases_ || !leases_.shut_down_next(todo)) {
+            tells_ = false;
+            settler_.drained().notify(todo.wakes);
+            return false;
+        }
+    }
+    return true;
+}
+
+} // namespace colock::detail

@@ -1,0 +1,52 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/leases.hpp"
+#include "core/settler.hpp"
+#include "core/shard.hpp"
+#include "core/work.hpp"
+
+#include <memory>
+
+namespace colock::detail {
+
+/// Tells those who wait, and the holders of what is held, that no acquire may begin any more. So many at a time that a
+/// crowd does not hold up the loop.
+class closing_down
+{
+public:
+    enum class what : unsigned char
+    {
+        waiters,
+        waiters_and_leases,
+    };
+
+    closing_down(shard& of, leases& held, settler& ends) : shard_(of), leases_(held), settler_(ends) {}
+    closing_down(const closing_down&) = delete;
+    closing_down& operator=(const closing_down&) = delete;
+
+    void owned_by(std::weak_ptr<core> owner) { owner_ = std::move(owner); }
+
+    /// From now on nothing is granted. The first are told before it returns, and all of them whether or not anybody
+    /// waits for that. Not under the mutex.
+    void begin(what told);
+
+    // The mutex is held.
+    /// Not all have been told.
+    [[nodiscard]] bool still_tells() const noexcept { return tells_; }
+    /// There is nobody left to tell.
+    void is_over() noexcept { tells_ = false; }
+
+private:
+    void tell_in_parts();
+    [[nodiscard]] bool tell_part(work& todo);
+
+    shard& shard_;
+    leases& leases_;
+    settler& settler_;
+    std::weak_ptr<core> owner_;
+    bool ends_leases_ = false;
+    bool tells_ = false;
+};
+
+} // namespace colock::detail
