@@ -16,6 +16,9 @@ namespace colock::detail {
 
 /// The memory of objects that have ended, for the next ones of the same thread; all of one size. Asio's recycling
 /// allocator does the same in three times the time, and only on threads that run a context.
+///
+/// Blocks begin with a cache line: where they do not, an acquire and release may take a tenth longer, or not, as the
+/// heap happens to lie.
 class spare_blocks
 {
 public:
@@ -25,7 +28,7 @@ public:
     ~spare_blocks()
     {
         while (void* block = take())
-            ::operator delete(block);
+            ::operator delete(block, cache_line);
         // Objects may die even later on this thread.
         room_ = 0;
     }
@@ -34,12 +37,12 @@ public:
     [[nodiscard]] void* allocate(std::size_t size)
     {
         void* const spare = take();
-        return spare ? spare : ::operator new(size);
+        return spare ? spare : ::operator new(size, cache_line);
     }
     void deallocate(void* memory) noexcept
     {
         if (room_ == 0) {
-            ::operator delete(memory);
+            ::operator delete(memory, cache_line);
         } else {
             --room_;
             first_ = new (memory) link{first_};
@@ -47,6 +50,8 @@ public:
     }
 
 private:
+    static constexpr std::align_val_t cache_line{64};
+
     struct link
     {
         link* next;
