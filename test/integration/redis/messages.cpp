@@ -251,6 +251,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_not_ready_at_the_greeting_is_tried_again)
             BOOST_TEST(!waiting.done());
             give_back(server, "k");
             BOOST_TEST(waiting.get(some.io) > 0u);
+            BOOST_TEST(!some.told->warned_of("is refused"));
         }
     }
 }
