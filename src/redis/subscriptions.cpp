@@ -61,9 +61,9 @@ void subscriptions::on(event what)
         subscribe_some();
         return;
     case kind::poll:
+        // Its end sets the timer anew.
         sources_.poll(true);
         link_->close();
-        owner_.arm_turn();
         return;
     case kind::close:
         // There is none if there was no memory for it.
