@@ -18,6 +18,10 @@ public:
     /// A round, which took something, then found a key busy after `requests` round trips. The first in a row costs
     /// nothing; from the second on there is a random pause of at most one round trip, then two, four, ... up to
     /// `longest`.
+    ///
+    /// A loss is one of a row if its round began soon after the one before: as soon as a single rival would have been
+    /// out of the way. Among many rivals it takes longer until the next round, so each loss that comes too late for
+    /// its row makes the next one's span twice as long, up to `longest`: who holds a key for longer is no rival.
     void lost(time_point began, time_point now, std::size_t requests, duration longest);
 
     /// Not to try before; counted from the loss, so that it costs nothing where the key stays busy for longer.
@@ -28,6 +32,8 @@ private:
     std::size_t in_a_row_ = 0;
     /// A round that begins later did not run into the one of the last rival.
     time_point row_ends_{};
+    /// How often a loss came too late for a row.
+    std::size_t late_ = 0;
     time_point resume_at_{};
 };
 

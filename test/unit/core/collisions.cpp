@@ -6,10 +6,12 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <vector>
 
 using namespace colock;
@@ -192,6 +194,56 @@ BOOST_AUTO_TEST_CASE(pauses_double_from_one_round_trip_while_losses_come_in_a_ro
         met.lost(start, start, 2, 1s);
     BOOST_TEST(met.in_a_row() == 20U);
     BOOST_TEST((met.resume_at() > start && met.resume_at() <= start + 1s));
+}
+
+BOOST_AUTO_TEST_CASE(losses_among_many_come_in_a_row_although_each_comes_late)
+{
+    using colock::detail::collisions;
+    const auto lose_again_and_again = [](lease_clock::duration between) {
+        collisions met;
+        auto now = lease_clock::now();
+        for (int n = 0; n < 20; ++n) {
+            met.lost(now, now + 2ms, 2, 1s);
+            now = std::max(now + 2ms + between, met.resume_at());
+        }
+        return met.in_a_row();
+    };
+    BOOST_TEST(lose_again_and_again(1ms) == 20U);
+    BOOST_TEST(lose_again_and_again(20ms) > 10U);
+    BOOST_TEST(lose_again_and_again(200ms) > 5U);
+    // Longer than any pause: that was somebody who held the key, not a rival.
+    BOOST_TEST(lose_again_and_again(5s) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_crowd_of_groups_and_others_gets_done)
+{
+    for (const auto kind : {behind::memory, behind::immediate, behind::scripted}) {
+        rig on(kind);
+        std::size_t done = 0;
+        const auto key = [](int n) { return "k" + std::to_string(n % 3); };
+        const auto work = [&](int self) -> asio::awaitable<void> {
+            for (int n = 0; n < 20; ++n) {
+                if ((self + n) % 3 != 0) {
+                    const auto held = co_await on.locker->acquire(key(self * n));
+                    if (n % 2)
+                        co_await asio::post(asio::deferred);
+                } else {
+                    const auto held = co_await on.locker->acquire_all({key(0), key(1), key(2)});
+                    co_await asio::post(asio::deferred);
+                }
+            }
+            ++done;
+        };
+        constexpr std::size_t crowd = 19;
+        std::vector<running<void>> all;
+        for (std::size_t n = 0; n < crowd; ++n)
+            all.push_back(on.start(work(static_cast<int>(n))));
+        for (int n = 0; n < 50'000 && done < crowd; ++n)
+            on.advance(100us);
+        BOOST_TEST(done == crowd);
+        BOOST_TEST(on.locker->stats().attempts < 20'000U);
+        on.check_clean();
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
