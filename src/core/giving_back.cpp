@@ -43,17 +43,17 @@ bool watch_for_answer(core& self, record& ending, std::uint32_t& seen)
     if (ending.where() == phase::ended || ending.back().answered)
         return false;
     seen = ending.version;
-    const bool first_look = ending.answer_deadline == lease_clock::time_point::max();
+    const bool first_look = ending.back().answer_deadline == lease_clock::time_point::max();
     const bool just_sent =
         ending.under_way == operation::give_back && ending.back().retry_at == lease_clock::time_point::max();
     if (first_look && just_sent && self.adapter_keeps_time())
         return true;
     const auto now = lease_clock::now();
     if (first_look)
-        ending.answer_deadline = saturating_add(now, self.options.operation_timeout);
-    if (now >= ending.answer_deadline)
+        ending.back().answer_deadline = saturating_add(now, self.options.operation_timeout);
+    if (now >= ending.back().answer_deadline)
         return false;
-    ending.answer_by = std::min(ending.answer_by, ending.answer_deadline);
+    ending.answer_by = std::min(ending.answer_by, ending.back().answer_deadline);
     self.timers.schedule(ending, std::min(ending.back().retry_at, ending.answer_by));
     return true;
 }

@@ -5,6 +5,7 @@
 #include "core/spare_blocks.hpp"
 
 #include <cstddef>
+#include <new>
 #include <utility>
 
 namespace colock::detail {
@@ -22,8 +23,25 @@ void must_be_said(failure_ptr& why)
 }
 
 record::record(const std::shared_ptr<core>& owner, claim_request request)
-    : claim(std::move(request)), owner_core(owner.get()), weak_core(owner), answered_at_once(owner->can.immediate)
+    : claim(std::move(request)), owner_core(owner.get()), weak_core(owner), answered_at_once(owner->can.immediate),
+      outcome_{}
 {
+}
+
+record::~record()
+{
+    if (has_acquired_)
+        after_.~afterwards();
+    else
+        outcome_.~create_outcome();
+}
+
+void record::has_acquired() noexcept
+{
+    BOOST_ASSERT(!has_acquired_);
+    outcome_.~create_outcome();
+    ::new (&after_) afterwards();
+    has_acquired_ = true;
 }
 
 void record::go_on_for(record& spent) noexcept

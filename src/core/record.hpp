@@ -17,9 +17,9 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace colock::detail {
 
@@ -60,6 +60,8 @@ struct place_in_queue
     bool is_head = false;
     /// Its coroutine is suspended as a head that waits, so that a local holder may hand over to it.
     bool open_to_hand_over = false;
+    /// The observer was told that it waits.
+    bool told_waiting = false;
 };
 
 /// An extension that is under way, or a renewal.
@@ -75,6 +77,8 @@ struct way_back
 {
     /// Of the first answer.
     failure_ptr error{};
+    /// When coroutines that wait for it give up on it.
+    lease_clock::time_point answer_deadline = lease_clock::time_point::max();
     lease_clock::time_point retry_at = lease_clock::time_point::max();
     /// When the latest expiry that the backend may know of this claim has passed.
     lease_clock::time_point may_stand_until{};
@@ -83,71 +87,6 @@ struct way_back
     bool settles = false;
     bool answered = false;
     release_status status = release_status::released;
-};
-
-/// What is known of an acquire until its end, and of its lock afterwards, in one place: ten thousand waiters need no
-/// room for what comes later. (A std::variant costs two indirect calls each time.)
-class stage
-{
-public:
-    stage() noexcept : outcome_{} {}
-    stage(const stage&) = delete;
-    stage& operator=(const stage&) = delete;
-    ~stage()
-    {
-        if (is_over_)
-            after_.~afterwards();
-        else
-            outcome_.~create_outcome();
-    }
-
-    [[nodiscard]] const create_outcome& outcome() const noexcept
-    {
-        BOOST_ASSERT(!is_over_);
-        return outcome_;
-    }
-    [[nodiscard]] create_outcome& outcome() noexcept
-    {
-        BOOST_ASSERT(!is_over_);
-        return outcome_;
-    }
-    [[nodiscard]] detail::extension& extension() noexcept
-    {
-        BOOST_ASSERT(is_over_);
-        return after_.extension;
-    }
-    [[nodiscard]] const way_back& back() const noexcept
-    {
-        BOOST_ASSERT(is_over_);
-        return after_.back;
-    }
-    [[nodiscard]] way_back& back() noexcept
-    {
-        BOOST_ASSERT(is_over_);
-        return after_.back;
-    }
-    /// Once.
-    void has_acquired() noexcept
-    {
-        BOOST_ASSERT(!is_over_);
-        outcome_.~create_outcome();
-        ::new (&after_) afterwards();
-        is_over_ = true;
-    }
-
-private:
-    struct afterwards
-    {
-        detail::extension extension;
-        way_back back;
-    };
-
-    union
-    {
-        create_outcome outcome_;
-        afterwards after_;
-    };
-    bool is_over_ = false;
 };
 
 /// One acquisition, from the call to the end of its clean-up: the claim that the adapter sees, and what the core knows
@@ -165,6 +104,7 @@ public:
     using list_hook = boost::intrusive::list_base_hook<>;
 
     record(const std::shared_ptr<core>& owner, claim_request request);
+    ~record() override;
 
     static void* operator new(std::size_t size);
     static void operator delete(void* memory, std::size_t size) noexcept;
@@ -206,25 +146,39 @@ public:
         return phase_.compare_exchange_strong(unwatched, phase::ended);
     }
 
-    // What it knows by where it stands.
+    // What it knows by where it stands, in one place: ten thousand waiters need no room for what comes later. (A
+    // std::variant costs two indirect calls each time.)
     /// While it is acquiring: the answer to the last attempt; once judged, what is left of it for messages: the holder
     /// and the error.
-    [[nodiscard]] create_outcome& outcome() noexcept { return stage_.outcome(); }
-    [[nodiscard]] const create_outcome& outcome() const noexcept { return stage_.outcome(); }
+    [[nodiscard]] const create_outcome& outcome() const noexcept
+    {
+        BOOST_ASSERT(!has_acquired_);
+        return outcome_;
+    }
+    [[nodiscard]] create_outcome& outcome() noexcept
+    {
+        return const_cast<create_outcome&>(std::as_const(*this).outcome());
+    }
     /// From the moment it is held, or is to be given back without ever having been.
-    [[nodiscard]] detail::extension& extension() noexcept { return stage_.extension(); }
-    [[nodiscard]] way_back& back() noexcept { return stage_.back(); }
-    [[nodiscard]] const way_back& back() const noexcept { return stage_.back(); }
-    void has_acquired() noexcept { stage_.has_acquired(); }
+    [[nodiscard]] detail::extension& extension() noexcept
+    {
+        BOOST_ASSERT(has_acquired_);
+        return after_.extension;
+    }
+    [[nodiscard]] const way_back& back() const noexcept
+    {
+        BOOST_ASSERT(has_acquired_);
+        return after_.back;
+    }
+    [[nodiscard]] way_back& back() noexcept { return const_cast<way_back&>(std::as_const(*this).back()); }
+    /// Once.
+    void has_acquired() noexcept;
 
     /// Alive until the record has ended: it is kept by the acquiring coroutine, by the handle, or by itself while
     /// anything is being given back.
     detail::core* const owner_core;
     /// For calls from the adapter, which may come at any time.
     const std::weak_ptr<detail::core> weak_core;
-    /// The backend answers inside the calls of the core: whoever makes them keeps it.
-    const bool answered_at_once;
-
     // Sizes are in order within each group: ten thousand waiters have ten thousand of these.
 
     // The acquire.
@@ -234,24 +188,24 @@ public:
     place_in_queue place;
     time_point started{};
     attempt attempting;
-    /// Atomic, because an acquire that ends while an attempt is under way tells how many there were.
-    std::atomic<std::uint32_t> attempts_made{0};
 
     // The lease.
     std::uint64_t fence = 0;
     lease_plan plan;
-    /// When coroutines that wait for the release give up on it.
-    time_point answer_deadline = time_point::max();
     /// When the timer is to tell the first of those that wait for an answer.
     time_point answer_by = time_point::max();
+
+    // Small ones together.
+    /// Atomic, because an acquire that ends while an attempt is under way tells how many there were.
+    std::atomic<std::uint32_t> attempts_made{0};
     std::optional<lost_reason> end_reason;
     operation under_way = operation::none;
+    /// The backend answers inside the calls of the core: whoever makes them keeps it.
+    const bool answered_at_once;
 
     // Of the acquire.
     /// Some create may have left a place in the backend's queue, a grant, or an unknown state.
     bool left_trace = false;
-    /// The observer was told that it waits.
-    bool told_waiting = false;
     bool outcome_ready = false;
     bool gives_back_late_grant = false;
 
@@ -263,8 +217,19 @@ public:
     bool told_of_shutdown = false;
 
 private:
-    stage stage_;
+    struct afterwards
+    {
+        detail::extension extension;
+        way_back back;
+    };
+
     std::atomic<phase> phase_{phase::acquiring};
+    bool has_acquired_ = false;
+    union
+    {
+        create_outcome outcome_;
+        afterwards after_;
+    };
 };
 
 /// The core of a record, for as long as an adapter's answer is looked at; none if the record needs no more answers. An

@@ -176,7 +176,7 @@ asio::awaitable<void> gathering::give_back()
         const auto until =
             std::min(saturating_add(lease_clock::now(), core_->options.operation_timeout), schedule_.deadline());
         for (const auto& each : ending)
-            each->answer_deadline = until;
+            each->back().answer_deadline = until;
     }
     parked place;
     for (const auto& each : ending) {
