@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace colock::zookeeper::detail;
@@ -11,10 +12,11 @@ using parts = std::vector<std::vector<std::size_t>>;
 
 namespace {
 
-std::vector<parcel> for_keys(const std::vector<std::string>& keys)
+/// The keys have to outlive it.
+std::vector<parcel> for_keys(const std::vector<std::string_view>& keys)
 {
     std::vector<parcel> ready;
-    for (const auto& key : keys)
+    for (const auto key : keys)
         ready.push_back({.parent = key, .bytes = 100});
     return ready;
 }
@@ -42,7 +44,7 @@ BOOST_AUTO_TEST_CASE(eight_go_together_in_their_order)
     std::vector<std::string> keys;
     for (int i = 0; i < 20; ++i)
         keys.push_back(std::to_string(i));
-    const auto split = in_parts(for_keys(keys));
+    const auto split = in_parts(for_keys({keys.begin(), keys.end()}));
     BOOST_TEST((sizes(split) == std::vector<std::size_t>{8, 8, 4}));
     BOOST_TEST(split[1].front() == 8u);
 }
