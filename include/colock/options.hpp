@@ -25,7 +25,7 @@ enum class renewal : unsigned char
 /// What a quiet release hides and a raising one throws.
 enum class on_failure : unsigned char
 {
-    /// A lock that had expired, was taken, or could not be reached is left to the settler.
+    /// A lock that had expired, was taken, or could not be reached is left to the clean-up in the background.
     quiet,
     /// Those are thrown as release_error.
     raise,

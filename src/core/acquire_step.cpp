@@ -3,7 +3,7 @@
 
 #include "core/core.hpp"
 #include "core/failures.hpp"
-#include "core/giving_back.hpp"
+#include "core/letting_go.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -106,10 +106,10 @@ public:
     [[nodiscard]] step take(std::uint32_t& seen);
 
 private:
-    [[nodiscard]] attempt::view look() const;
-    [[nodiscard]] step carry_out(const attempt::decision& next);
+    [[nodiscard]] acquire_plan::view look() const;
+    [[nodiscard]] step carry_out(const acquire_plan::decision& next);
     [[nodiscard]] step send(bool counts);
-    [[nodiscard]] step wait(const attempt::decision& next);
+    [[nodiscard]] step wait(const acquire_plan::decision& next);
     [[nodiscard]] step judge_answer();
     [[noreturn]] void give_up();
     void count_failure();
@@ -142,7 +142,7 @@ step acquire_step::take(std::uint32_t& seen)
     return carry_out(subject.attempting.next(now_, look(), schedule_));
 }
 
-attempt::view acquire_step::look() const
+acquire_plan::view acquire_step::look() const
 {
     const record& subject = *wanted_;
     const record* const holder = subject.place.queue->holder;
@@ -153,27 +153,27 @@ attempt::view acquire_step::look() const
         .stands_back_until = subject.place.queue->stands_back_until};
 }
 
-step acquire_step::carry_out(const attempt::decision& next)
+step acquire_step::carry_out(const acquire_plan::decision& next)
 {
     switch (next.what) {
-    case attempt::action::await_answer:
+    case acquire_plan::action::await_answer:
         self_.timers.schedule(*wanted_, next.until);
         return step::park;
-    case attempt::action::send:
+    case acquire_plan::action::send:
         return send(next.counts);
-    case attempt::action::ask_leave:
+    case acquire_plan::action::ask_leave:
         unlock();
         return step::turn;
-    case attempt::action::count:
+    case acquire_plan::action::count:
         count_failure();
         return next.yields ? step::yield : step::again;
-    case attempt::action::yield:
+    case acquire_plan::action::yield:
         wanted_->attempting.yielded();
         unlock();
         return step::yield;
-    case attempt::action::wait:
+    case acquire_plan::action::wait:
         return wait(next);
-    case attempt::action::give_up:
+    case acquire_plan::action::give_up:
         break;
     }
     give_up();
@@ -189,7 +189,7 @@ step acquire_step::send(bool counts)
     return self_.can.immediate ? step::again : step::park;
 }
 
-step acquire_step::wait(const attempt::decision& next)
+step acquire_step::wait(const acquire_plan::decision& next)
 {
     record& subject = *wanted_;
     if (!subject.attempting.has_waited()) {

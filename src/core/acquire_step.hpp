@@ -25,7 +25,7 @@ enum class step : unsigned char
     turn,
 };
 
-/// One look at where `wanted` stands, and what is done then: `attempt` decides it.
+/// One look at where `wanted` stands, and what is done then: `acquire_plan` decides it.
 /// \param wanted may be another one afterwards: one that was spent is left to be settled, and another goes on for it.
 /// \param now if it was read a moment ago.
 /// \param seen is set to the version that was looked at.

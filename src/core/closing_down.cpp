@@ -5,17 +5,10 @@
 
 #include <boost/asio/post.hpp>
 
-#include <cstddef>
 #include <mutex>
 #include <new>
 
 namespace colock::detail {
-
-namespace {
-
-constexpr std::size_t told_in_a_row = 256;
-
-} // namespace
 
 void closing_down::begin(what told)
 {
@@ -59,12 +52,12 @@ bool closing_down::tell_part(work& todo)
 {
     if (!tells_)
         return false;
-    for (std::size_t n = 0; n < told_in_a_row; ++n) {
+    for (std::size_t n = 0; n < most_in_a_row; ++n) {
         if (!shard_.suspended_until_closed.empty()) {
             todo.wakes.add(shard_.suspended_until_closed.front());
         } else if (!ends_leases_ || !leases_.shut_down_next(todo)) {
             tells_ = false;
-            settler_.drained().notify(todo.wakes);
+            clean_up_.drained().notify(todo.wakes);
             return false;
         }
     }

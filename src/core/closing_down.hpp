@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "core/clean_up.hpp"
 #include "core/leases.hpp"
-#include "core/settler.hpp"
 #include "core/shard.hpp"
 #include "core/work.hpp"
 
@@ -21,7 +21,7 @@ public:
         waiters_and_leases,
     };
 
-    closing_down(shard& of, leases& held, settler& ends) : shard_(of), leases_(held), settler_(ends) {}
+    closing_down(shard& of, leases& held, clean_up& ends) : shard_(of), leases_(held), clean_up_(ends) {}
     closing_down(const closing_down&) = delete;
     closing_down& operator=(const closing_down&) = delete;
 
@@ -43,7 +43,7 @@ private:
 
     shard& shard_;
     leases& leases_;
-    settler& settler_;
+    clean_up& clean_up_;
     std::weak_ptr<core> owner_;
     bool ends_leases_ = false;
     bool tells_ = false;

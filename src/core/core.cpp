@@ -37,7 +37,7 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     check_locker_options(options, *backend);
     auto made = std::make_shared<core>(std::move(backend), std::move(options));
     made->timers.tell<&core::on_timer>(made);
-    made->settling.owned_by(made);
+    made->cleaning.owned_by(made);
     made->leased.owned_by(made);
     made->closing.owned_by(made);
     if (const auto executor = made->executor())
@@ -63,7 +63,7 @@ void core::context_shutdown() noexcept
         closed_to_new = true;
         timer = timers.stop();
         wake_all_suspended(todo.wakes);
-        settling.give_up(todo);
+        cleaning.give_up(todo);
     }
     // Destroying the handlers destroys coroutines, and with them what they hold.
     todo.run(*this);
@@ -74,7 +74,7 @@ void core::tell_drained()
     work todo;
     {
         const std::lock_guard guard(mutex);
-        settling.drained().notify(todo.wakes);
+        cleaning.drained().notify(todo.wakes);
     }
     todo.run(*this);
 }

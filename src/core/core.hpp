@@ -8,11 +8,11 @@
 #include <colock/options.hpp>
 #include <colock/stats.hpp>
 
+#include "core/clean_up.hpp"
 #include "core/closing_down.hpp"
 #include "core/leases.hpp"
 #include "core/parking.hpp"
 #include "core/record.hpp"
-#include "core/settler.hpp"
 #include "core/shard.hpp"
 #include "core/work.hpp"
 
@@ -100,9 +100,9 @@ public:
     std::atomic<unsigned> granting_at_once{0};
     /// The backend was told that this locker needs it no more.
     bool detached = false;
-    settler settling{*this};
-    leases leased{*this, settling};
-    closing_down closing{*this, leased, settling};
+    clean_up cleaning{*this};
+    leases leased{*this, cleaning};
+    closing_down closing{*this, leased, cleaning};
     /// Single attempts that are under way; they stand in no queue.
     registry trying;
     /// Of quick releases: while their backend is being asked, their records are in neither list. The threads that ask

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/core.hpp"
-#include "core/giving_back.hpp"
+#include "core/letting_go.hpp"
 
 #include <atomic>
 #include <utility>

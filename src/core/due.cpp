@@ -5,9 +5,6 @@ namespace colock::detail {
 
 namespace {
 
-/// So that a crowd that is due at once does not hold up the loop.
-constexpr std::size_t due_in_a_row = 256;
-
 void on_due(core& self, waitable& due, lease_clock::time_point now, work& todo)
 {
     if (due.only_wakes) {
@@ -26,7 +23,7 @@ void on_due(core& self, waitable& due, lease_clock::time_point now, work& todo)
     case phase::ending:
         if (now >= subject.back().retry_at) {
             subject.back().retry_at = lease_clock::time_point::max();
-            self.settling.give_back(subject, todo);
+            self.cleaning.give_back(subject, todo);
         }
         break;
     case phase::ending_unwatched:
@@ -52,7 +49,7 @@ void core::on_timer()
         const std::lock_guard guard(mutex);
         timers.has_fired();
         const auto now = lease_clock::now();
-        for (std::size_t n = 0; n < due_in_a_row; ++n) {
+        for (std::size_t n = 0; n < most_in_a_row; ++n) {
             waitable* const due = timers.take_due(now);
             if (!due)
                 break;

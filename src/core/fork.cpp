@@ -34,7 +34,7 @@ void core::context_forked() noexcept
                 queue->holder = nullptr;
             leave_to_parent(*this, held, todo);
         }
-        while (auto ending = settling.leave_to_parent(todo)) {
+        while (auto ending = cleaning.leave_to_parent(todo)) {
             leave_to_parent(*this, *ending, todo);
             todo.ended.push_back(std::move(ending));
         }

@@ -112,7 +112,7 @@ void leases::start_renewal(record& held, time_point now, work& todo)
     held.extension().ttl = *ttl;
     held.extension().result.reset();
     held.set_sent(now);
-    settler::may_stand(held, *ttl);
+    clean_up::may_stand(held, *ttl);
     todo.ask(work::action::renew, held);
 }
 
@@ -122,8 +122,8 @@ void leases::begin_end(record& held, lost_reason reason, work& todo)
     held.end_reason = reason;
     held.move_to(phase::ending);
     held.plan.forget_renewal();
-    settler::may_stand(held, held.ttl());
-    settler_.enter(held);
+    clean_up::may_stand(held, held.ttl());
+    clean_up_.enter(held);
     if (key_queue* queue = shard_.queues.find(held); queue && queue->holder == &held)
         queue->holder = nullptr;
     if (reason != lost_reason::released) {
@@ -135,7 +135,7 @@ void leases::begin_end(record& held, lost_reason reason, work& todo)
     }
     shard_.timers.schedule(held, held.answer_by);
     held.notify(todo.wakes);
-    settler_.give_back(held, todo);
+    clean_up_.give_back(held, todo);
 }
 
 void leases::at_risk(record& held, work& todo)
@@ -183,7 +183,7 @@ std::optional<lost_reason> leases::report_loss(record& held, work& todo)
 
 void leases::expect(record& held, milliseconds ttl, work& todo)
 {
-    settler::may_stand(held, ttl);
+    clean_up::may_stand(held, ttl);
     if (const auto sooner = held.plan.shortened(request_of(held, ttl), held.lease().ttl_bound())) {
         held.lease().set_ttl_bound(*sooner);
         shard_.queues.wake_for_earlier_expiry(held, saturating_add(held.sent(), ttl), todo.wakes);
@@ -200,7 +200,7 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
     if (subject.where() == phase::ended)
         return;
     if (subject.where() == phase::ending) {
-        settler_.give_back(subject, todo);
+        clean_up_.give_back(subject, todo);
     } else if (outcome.status == extend_status::extended && !subject.lease().has_ended(lease_clock::now())) {
         if (result)
             subject.set_ttl(subject.extension().ttl);

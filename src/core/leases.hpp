@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/settler.hpp"
+#include "core/clean_up.hpp"
 #include "core/shard.hpp"
 #include "core/work.hpp"
 
@@ -20,7 +20,7 @@ class leases
 public:
     using time_point = lease_clock::time_point;
 
-    leases(shard& of, settler& ends) : shard_(of), settler_(ends) {}
+    leases(shard& of, clean_up& ends) : shard_(of), clean_up_(ends) {}
     leases(const leases&) = delete;
     leases& operator=(const leases&) = delete;
 
@@ -64,7 +64,7 @@ private:
     [[nodiscard]] static lease_request request_of(const record& held, std::chrono::milliseconds ttl) noexcept;
 
     shard& shard_;
-    settler& settler_;
+    clean_up& clean_up_;
     std::weak_ptr<session_bound::watcher> owner_;
     /// The one that is watched already.
     std::weak_ptr<session_bound> session_;

@@ -2,7 +2,7 @@
 #include <colock/lock.hpp>
 
 #include "core/core.hpp"
-#include "core/giving_back.hpp"
+#include "core/letting_go.hpp"
 #include "core/verbs.hpp"
 
 namespace colock {

@@ -6,7 +6,7 @@
 #include <colock/lock.hpp>
 #include <colock/options.hpp>
 
-#include "core/attempt.hpp"
+#include "core/acquire_plan.hpp"
 #include "core/lease_plan.hpp"
 #include "core/parking.hpp"
 #include "core/retry_schedule.hpp"
@@ -187,7 +187,7 @@ public:
     std::unique_ptr<const retry_policy> own_policy;
     place_in_queue place;
     time_point started{};
-    attempt attempting;
+    acquire_plan attempting;
 
     // The lease.
     std::uint64_t fence = 0;

@@ -14,10 +14,14 @@
 #include <boost/intrusive/list.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <utility>
 
 namespace colock::detail {
+
+/// So much is done for a crowd before the event loop does something else.
+inline constexpr std::size_t most_in_a_row = 256;
 
 using registry = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
 

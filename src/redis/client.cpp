@@ -47,10 +47,7 @@ struct client::runtime
     std::vector<completion<closed>> closing;
 };
 
-client::client(detail::settings checked) : config_(std::move(checked))
-{
-    sources_.poll(config_.plain());
-}
+client::client(detail::settings checked) : config_(std::move(checked)) {}
 
 client::~client() = default;
 

@@ -37,12 +37,14 @@ subscriptions::subscriptions(const asio::any_io_executor& strand, parts_owner& o
     : strand_(strand), owner_(owner), config_(config), links_(made_by), reports_(told), requests_(requests),
       sources_(sources), retry_(strand)
 {
+    sources_.poll(polls());
 }
 
 void subscriptions::on(event what)
 {
     using kind = plan_type::action::kind;
     const auto decided = plan_.next(what, {.wanted = !sources_.empty(), .requests = requests_.plan().current()});
+    sources_.poll(polls());
     switch (decided.what) {
     case kind::none:
         return;
@@ -60,11 +62,6 @@ void subscriptions::on(event what)
     case kind::listen:
         subscribe_some();
         return;
-    case kind::poll:
-        // Its end sets the timer anew.
-        sources_.poll(true);
-        link_->close();
-        return;
     case kind::close:
         // There is none if there was no memory for it.
         if (link_)
@@ -73,7 +70,6 @@ void subscriptions::on(event what)
             on(event::ended);
         return;
     case kind::ask_anew:
-        sources_.poll(config_.plain());
         sources_.begin_round();
         return;
     case kind::wait:

@@ -34,7 +34,7 @@ listening_plan::action listening_plan::next(event what, view seen)
             return {};
         phase_ = phase::closing;
         polls_ = what == event::denied;
-        return {polls_ ? kind::poll : kind::close};
+        return {kind::close};
     case event::ended:
         return ended(seen);
     case event::due:

@@ -60,9 +60,8 @@ public:
             /// The same, and warn: these events come from elsewhere.
             listen_elsewhere,
             close,
-            /// The same, and waiters poll.
-            poll,
-            /// Waiters need not poll any more: the user may have been given the right since.
+            /// Ask for the events of everything again, as soon as there is a connection: the user may have been given
+            /// the right since.
             ask_anew,
             /// Tell of `due` after the delay.
             wait,
@@ -77,6 +76,7 @@ public:
 
     /// Events can be asked for.
     [[nodiscard]] bool ready() const noexcept { return phase_ == phase::ready; }
+    /// Waiters poll: there are no events for them.
     [[nodiscard]] bool polls() const noexcept { return polls_; }
 
 private:

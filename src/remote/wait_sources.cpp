@@ -179,8 +179,7 @@ wait_sources::unused wait_sources::forget_unused(
 void wait_sources::poll(bool on)
 {
     const std::lock_guard guard(mutex_);
-    polls_ = on;
-    if (!on)
+    if (std::exchange(polls_, on) && !on)
         waits_.clear();
 }
 

@@ -349,7 +349,7 @@ BOOST_AUTO_TEST_CASE(locks_outlive_their_locker)
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_settler_outlives_locker_and_handle)
+BOOST_AUTO_TEST_CASE(the_clean_up_outlives_locker_and_handle)
 {
     rig on(behind::scripted);
     auto held = on.acquire("k");

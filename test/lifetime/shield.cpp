@@ -15,7 +15,7 @@ const retry_policy every_second = retry_policy::fixed(1s).jitter(0);
 
 BOOST_AUTO_TEST_SUITE(shield)
 
-BOOST_AUTO_TEST_CASE(a_cancelled_acquire_does_not_wait_and_its_settler_does_not_overtake_the_create)
+BOOST_AUTO_TEST_CASE(a_cancelled_acquire_does_not_wait_and_its_clean_up_does_not_overtake_the_create)
 {
     shielded on;
     on.script->next(operation::create, step::hold());
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(what_no_backend_can_prove_is_given_up_after_ttl_and_operati
     BOOST_TEST(on.run(on.locker->shutdown(1s)).unproven == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(the_settler_goes_on_for_the_longest_ttl_that_may_stand)
+BOOST_AUTO_TEST_CASE(the_clean_up_goes_on_for_the_longest_ttl_that_may_stand)
 {
     // A max_hold, or an extend that shortens but is lost, ends the lease here long before it ends in the backend.
     for (const bool by_max_hold : {true, false}) {

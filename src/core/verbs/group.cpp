@@ -4,8 +4,8 @@
 #include "core/core.hpp"
 #include "core/departure.hpp"
 #include "core/failures.hpp"
-#include "core/giving_back.hpp"
 #include "core/handles.hpp"
+#include "core/letting_go.hpp"
 #include "core/unscheduled.hpp"
 #include "core/verbs.hpp"
 

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/core.hpp"
 #include "core/failures.hpp"
-#include "core/giving_back.hpp"
+#include "core/letting_go.hpp"
 #include "core/validation.hpp"
 #include "core/verbs.hpp"
 
@@ -226,7 +226,7 @@ void on_checked(core& self, const record::ptr& held, std::optional<valid_outcome
         if (held->where() == phase::ended)
             return;
         if (held->where() == phase::ending) {
-            self.settling.give_back(*held, todo);
+            self.cleaning.give_back(*held, todo);
         } else if (!outcome.error && !outcome.valid) {
             self.leased.begin_end(*held, leases::end_of(*held, lease_clock::now()), todo);
         } else {

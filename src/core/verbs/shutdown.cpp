@@ -84,7 +84,7 @@ shutdown_report end_shutdown(core& self)
             held.plan.left_to_its_ttl();
             self.leased.reschedule(held);
         }
-        report.unsettled = self.settling.leave_behind(todo);
+        report.unsettled = self.cleaning.leave_behind(todo);
         report_undecided(self, report.unsettled);
         report.unproven = self.stats.unproven;
     }
@@ -104,7 +104,7 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
 {
     const auto until = saturating_add(lease_clock::now(), deadline);
     self->closing.begin(closing_down::what::waiters_and_leases);
-    const unscheduled at_end{*self, self->settling.drained()};
+    const unscheduled at_end{*self, self->cleaning.drained()};
     parked place;
     for (;;) {
         std::uint32_t seen = 0;
@@ -115,15 +115,15 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
             const bool ends_at_once = self->closing.still_tells() ||
                                       self->quick_releases_begun != self->quick_releases_ended ||
                                       self->granting_at_once != 0;
-            if (self->leased.all().empty() && self->settling.empty() && self->acquiring == 0 && !ends_at_once)
+            if (self->leased.all().empty() && self->cleaning.empty() && self->acquiring == 0 && !ends_at_once)
                 break;
             if (lease_clock::now() < until)
-                self->timers.schedule(self->settling.drained(), std::min(self->settling.drained().due, until));
+                self->timers.schedule(self->cleaning.drained(), std::min(self->cleaning.drained().due, until));
             else if (!ends_at_once)
                 break;
-            seen = self->settling.drained().version;
+            seen = self->cleaning.drained().version;
         }
-        co_await self->park(self->settling.drained(), place, seen);
+        co_await self->park(self->cleaning.drained(), place, seen);
     }
     auto report = end_shutdown(*self);
     // A backend may have something to take back by itself; but what is unsettled here has had its time.

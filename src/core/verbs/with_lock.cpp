@@ -3,7 +3,7 @@
 
 #include "core/core.hpp"
 #include "core/failures.hpp"
-#include "core/giving_back.hpp"
+#include "core/letting_go.hpp"
 #include "core/relay.hpp"
 #include "core/strand.hpp"
 #include "core/verbs.hpp"

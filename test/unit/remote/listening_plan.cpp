@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(only_a_missing_right_makes_waiters_poll)
     BOOST_TEST((step(event::ended) == kind::wait));
     BOOST_TEST((step(event::due) == kind::connect));
     BOOST_TEST((step(event::greeted_here) == kind::listen));
-    BOOST_TEST((step(event::denied) == kind::poll));
+    BOOST_TEST((step(event::denied) == kind::close));
     BOOST_TEST(step.plan.polls());
     BOOST_TEST((step(event::ended) == kind::none));
     BOOST_TEST((step(event::wanted) == kind::none));

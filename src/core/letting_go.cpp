@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/giving_back.hpp"
+#include "core/letting_go.hpp"
 
 #include "core/core.hpp"
 
@@ -21,13 +21,13 @@ bool end_watched_release(core& self, record& ending, release_outcome&& outcome)
         if (failed) {
             --self.stats.releases;
             ending.move_to(phase::ending);
-            settler::may_stand(ending, ending.ttl());
-            self.settling.enter(ending);
+            clean_up::may_stand(ending, ending.ttl());
+            self.cleaning.enter(ending);
         } else {
             self.timers.schedule(ending, lease_clock::time_point::max());
             ending.move_to(phase::ended);
             ending.notify(todo.wakes);
-            self.settling.drained().notify(todo.wakes);
+            self.cleaning.drained().notify(todo.wakes);
         }
     }
     todo.run(self);
@@ -124,7 +124,7 @@ void let_go(core& self, record& held) noexcept
     if (held.where() != phase::ending)
         return;
     const std::lock_guard guard(self.mutex);
-    self.settling.keep_until_ended(held);
+    self.cleaning.keep_until_ended(held);
 }
 
 void depart(core& self, const record::ptr& wanted) noexcept
@@ -148,10 +148,10 @@ void depart(core& self, const record::ptr& wanted) noexcept
                 } else {
                     subject.has_acquired();
                     subject.back().settles = true;
-                    settler::may_stand(subject, subject.ttl());
+                    clean_up::may_stand(subject, subject.ttl());
                     subject.move_to(phase::ending);
-                    self.settling.enter(subject);
-                    self.settling.give_back(subject, todo);
+                    self.cleaning.enter(subject);
+                    self.cleaning.give_back(subject, todo);
                 }
             }
         }

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/attempt.hpp"
+#include "core/acquire_plan.hpp"
 
 #include "core/retry_schedule.hpp"
 
@@ -20,7 +20,8 @@ constexpr unsigned most_doublings = 4;
 
 } // namespace
 
-attempt::decision attempt::next(time_point now, const view& seen, const retry_schedule& schedule) const noexcept
+acquire_plan::decision acquire_plan::next(
+    time_point now, const view& seen, const retry_schedule& schedule) const noexcept
 {
     const bool too_late = now >= schedule.deadline();
     if (seen.unanswered) {
@@ -60,14 +61,14 @@ attempt::decision attempt::next(time_point now, const view& seen, const retry_sc
     return result;
 }
 
-attempt::decision attempt::send(time_point now, const retry_schedule& schedule) const noexcept
+acquire_plan::decision acquire_plan::send(time_point now, const retry_schedule& schedule) const noexcept
 {
     if (asks_leave_ && !has_leave_)
         return {.what = action::ask_leave};
     return {.what = action::send, .counts = now >= schedule.next_at()};
 }
 
-attempt::decision attempt::wait(const view& seen, const retry_schedule& schedule) const noexcept
+acquire_plan::decision acquire_plan::wait(const view& seen, const retry_schedule& schedule) const noexcept
 {
     decision result{.until = schedule.deadline()};
     if (seen.is_head) {
@@ -79,7 +80,7 @@ attempt::decision attempt::wait(const view& seen, const retry_schedule& schedule
     return result;
 }
 
-bool attempt::sent(bool counts) noexcept
+bool acquire_plan::sent(bool counts) noexcept
 {
     told_ = false;
     has_leave_ = false;
@@ -89,7 +90,7 @@ bool attempt::sent(bool counts) noexcept
     return stops_listening();
 }
 
-void attempt::answered(lease_clock::duration took) noexcept
+void acquire_plan::answered(lease_clock::duration took) noexcept
 {
     answer_took_ = took;
     fresh_turn_ = false;
@@ -97,7 +98,7 @@ void attempt::answered(lease_clock::duration took) noexcept
     looks_again_ = time_point::max();
 }
 
-bool attempt::found_busy(time_point now, lease_clock::duration took, time_point expires) noexcept
+bool acquire_plan::found_busy(time_point now, lease_clock::duration took, time_point expires) noexcept
 {
     // Among many who want the same key a wake-up is often in vain, but seldom as soon as that, over and over.
     const bool paused = looks_again_ != time_point::max();
@@ -117,13 +118,13 @@ bool attempt::found_busy(time_point now, lease_clock::duration took, time_point 
     return counts_;
 }
 
-void attempt::found_no_use(lease_clock::duration took) noexcept
+void acquire_plan::found_no_use(lease_clock::duration took) noexcept
 {
     answered(took);
     failed_ = true;
 }
 
-std::uint32_t attempt::waits(bool listens) noexcept
+std::uint32_t acquire_plan::waits(bool listens) noexcept
 {
     waited_ = true;
     fresh_turn_ = true;
@@ -134,7 +135,7 @@ std::uint32_t attempt::waits(bool listens) noexcept
     return wait_number_;
 }
 
-bool attempt::woken(std::uint32_t wait) noexcept
+bool acquire_plan::woken(std::uint32_t wait) noexcept
 {
     if (!listens_ || wait != wait_number_)
         return false;
@@ -143,12 +144,12 @@ bool attempt::woken(std::uint32_t wait) noexcept
     return true;
 }
 
-bool attempt::is_overdue(time_point sent, time_point now) const noexcept
+bool acquire_plan::is_overdue(time_point sent, time_point now) const noexcept
 {
     return now - sent >= std::max<lease_clock::duration>(still_fresh, 2 * answer_took_);
 }
 
-void attempt::go_on_for(attempt& spent) noexcept
+void acquire_plan::go_on_for(acquire_plan& spent) noexcept
 {
     *this = spent;
     listens_ = false;

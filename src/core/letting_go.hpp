@@ -9,7 +9,7 @@ namespace colock::detail {
 
 class core;
 
-// The way back: from the moment nobody wants a lock any more until the settler has it.
+// The way back: from the moment nobody wants a lock any more until `clean_up` has it.
 
 /// Gives a held lock back in the background.
 void let_go(core& self, record& held) noexcept;

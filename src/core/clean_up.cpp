@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/settler.hpp"
+#include "core/clean_up.hpp"
 
 #include <algorithm>
 
@@ -14,27 +14,27 @@ constexpr decltype(way_back::backoff) backoff_cap{2000};
 
 } // namespace
 
-void settler::may_stand(record& claim, std::chrono::milliseconds ttl) noexcept
+void clean_up::may_stand(record& claim, std::chrono::milliseconds ttl) noexcept
 {
     claim.back().may_stand_until =
         std::max(claim.back().may_stand_until, ttl == 0ms ? time_point::max() : saturating_add(claim.sent(), ttl));
 }
 
-settler::time_point settler::unproven_after(const record& ending) const noexcept
+clean_up::time_point clean_up::unproven_after(const record& ending) const noexcept
 {
     // What the server does not end by itself stands until it is taken back.
     return shard_.can.expires ? saturating_add(ending.back().may_stand_until, shard_.options.operation_timeout)
                               : time_point::max();
 }
 
-void settler::enter(record& ending)
+void clean_up::enter(record& ending)
 {
     intrusive_ptr_add_ref(&ending);
     ending_.push_back(ending);
     ++shard_.stats.settling;
 }
 
-void settler::give_back(record& ending, work& todo)
+void clean_up::give_back(record& ending, work& todo)
 {
     if (shard_.dead && !shard_.can.immediate)
         return end(ending, false, todo);
@@ -59,7 +59,7 @@ void settler::give_back(record& ending, work& todo)
     }
 }
 
-void settler::on_given_back(record& subject, release_outcome&& outcome, work& todo)
+void clean_up::on_given_back(record& subject, release_outcome&& outcome, work& todo)
 {
     subject.under_way = operation::none;
     if (outcome.others_wait && !shard_.can.fifo) {
@@ -90,7 +90,7 @@ void settler::on_given_back(record& subject, release_outcome&& outcome, work& to
     }
 }
 
-void settler::retry_later(record& ending, work& todo)
+void clean_up::retry_later(record& ending, work& todo)
 {
     ending.back().settles = true;
     const auto now = lease_clock::now();
@@ -110,7 +110,7 @@ void settler::retry_later(record& ending, work& todo)
     ending.notify(todo.wakes);
 }
 
-void settler::end(record& ending, bool proven, work& todo)
+void clean_up::end(record& ending, bool proven, work& todo)
 {
     shard_.timers.schedule(ending, time_point::max());
     ending_.erase(ending_.iterator_to(ending));
@@ -138,20 +138,20 @@ void settler::end(record& ending, bool proven, work& todo)
     }
 }
 
-void settler::keep_until_ended(const record& ending)
+void clean_up::keep_until_ended(const record& ending)
 {
     // One that is released at once is in no list: whoever asks the backend keeps the core.
     if (ending.where() == phase::ending && ending.list_hook::is_linked() && !kept_)
         kept_ = owner_.lock();
 }
 
-void settler::give_up(work& todo)
+void clean_up::give_up(work& todo)
 {
     while (!ending_.empty())
         end(ending_.front(), false, todo);
 }
 
-const std::vector<std::string>& settler::leave_behind(work& todo)
+const std::vector<std::string>& clean_up::leave_behind(work& todo)
 {
     for (record& unanswered : ending_) {
         left_behind_.push_back(unanswered.key());
@@ -161,7 +161,7 @@ const std::vector<std::string>& settler::leave_behind(work& todo)
     return left_behind_;
 }
 
-record::ptr settler::leave_to_parent(work& todo)
+record::ptr clean_up::leave_to_parent(work& todo)
 {
     if (ending_.empty()) {
         todo.keep = std::move(kept_);

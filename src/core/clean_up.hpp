@@ -15,14 +15,14 @@ namespace colock::detail {
 /// hand-over, what is tried again, and what a shutdown gives up.
 ///
 /// Thread safety: guarded by the shard's mutex.
-class settler
+class clean_up
 {
 public:
     using time_point = lease_clock::time_point;
 
-    explicit settler(shard& of) : shard_(of) {}
-    settler(const settler&) = delete;
-    settler& operator=(const settler&) = delete;
+    explicit clean_up(shard& of) : shard_(of) {}
+    clean_up(const clean_up&) = delete;
+    clean_up& operator=(const clean_up&) = delete;
 
     /// Whom it keeps while something is being given back that no handle owns any more.
     void owned_by(std::weak_ptr<core> owner) { owner_ = std::move(owner); }

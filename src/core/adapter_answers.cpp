@@ -34,9 +34,9 @@ void core::on_created(record& subject, create_outcome&& outcome)
         if (subject.where() == phase::ending) {
             subject.granted = outcome.status == create_status::granted;
             if (subject.left_trace)
-                settling.give_back(subject, todo);
+                cleaning.give_back(subject, todo);
             else
-                settling.end(subject, true, todo);
+                cleaning.end(subject, true, todo);
         } else if (outcome.status == create_status::granted && !closed_to_new.load(std::memory_order_relaxed) &&
                    (can.immediate || lease_plan::arrives_in_time({subject.sent(), subject.ttl()},
                                          subject.lease().session_until(), lease_clock::now(), margins)))
@@ -71,7 +71,7 @@ void core::on_given_back(record& subject, release_outcome&& outcome)
     work todo;
     {
         const std::lock_guard guard(mutex);
-        settling.on_given_back(subject, std::move(outcome), todo);
+        cleaning.on_given_back(subject, std::move(outcome), todo);
     }
     todo.run(*this);
 }

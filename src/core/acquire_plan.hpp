@@ -16,7 +16,7 @@ class retry_schedule;
 /// Only the head of its key's local queue speaks to the backend. It tries at once; after a busy answer it tries again
 /// when its policy's delay is over, when the grant in its way expires, or when it was told that the lock may be free.
 /// Whoever stands behind counts its attempts by its own delays, without a word to the backend.
-class attempt
+class acquire_plan
 {
 public:
     using time_point = lease_clock::time_point;
@@ -112,7 +112,7 @@ public:
     [[nodiscard]] bool is_overdue(time_point sent, time_point now) const noexcept;
 
     /// In the place of one whose claim is spent: as far as that has come, but nobody listens for it.
-    void go_on_for(attempt& spent) noexcept;
+    void go_on_for(acquire_plan& spent) noexcept;
 
 private:
     [[nodiscard]] decision send(time_point now, const retry_schedule& schedule) const noexcept;

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/attempt.hpp"
+#include "core/acquire_plan.hpp"
 
 #include "core/retry_schedule.hpp"
 
@@ -11,12 +11,12 @@
 
 using namespace colock;
 using namespace std::chrono_literals;
-using colock::detail::attempt;
+using colock::detail::acquire_plan;
 using colock::detail::retry_schedule;
 
 namespace colock::detail {
 
-std::ostream& operator<<(std::ostream& out, attempt::action what)
+std::ostream& operator<<(std::ostream& out, acquire_plan::action what)
 {
     constexpr const char* names[] = {"await_answer", "send", "ask_leave", "count", "yield", "wait", "give_up"};
     return out << names[static_cast<unsigned>(what)];
@@ -26,22 +26,22 @@ std::ostream& operator<<(std::ostream& out, attempt::action what)
 
 namespace {
 
-using action = attempt::action;
+using action = acquire_plan::action;
 using time_point = lease_clock::time_point;
 constexpr time_point start{1000h};
 constexpr auto never = time_point::max();
 
-constexpr attempt::view head{.is_head = true, .events = true};
-constexpr attempt::view behind{.events = true};
+constexpr acquire_plan::view head{.is_head = true, .events = true};
+constexpr acquire_plan::view behind{.events = true};
 
 /// An attempt under a policy, some time after it began.
 struct acquire
 {
     retry_policy policy;
     retry_schedule schedule{policy, start};
-    attempt tried{};
+    acquire_plan tried{};
 
-    attempt::decision after(lease_clock::duration span, attempt::view seen = head) const
+    acquire_plan::decision after(lease_clock::duration span, acquire_plan::view seen = head) const
     {
         return tried.next(start + span, seen, schedule);
     }
@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(waits_that_end_at_once_and_in_vain_are_followed_by_growing_
 
 BOOST_AUTO_TEST_CASE(what_takes_much_longer_than_the_last_answer_is_overdue)
 {
-    attempt one;
+    acquire_plan one;
     BOOST_TEST(!one.is_overdue(start, start + 99ms));
     BOOST_TEST(one.is_overdue(start, start + 100ms));
     static_cast<void>(one.found_busy(start, 80ms, never));
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(another_claim_goes_on_where_the_spent_one_was_but_nobody_li
     acquire one{every_two_seconds()};
     one.busy_at(0s, start + 700ms);
     one.tried.waits(true);
-    attempt fresh;
+    acquire_plan fresh;
     fresh.go_on_for(one.tried);
     BOOST_TEST(fresh.was_sent());
     BOOST_TEST(fresh.stops_waiting());
