@@ -201,6 +201,22 @@ BOOST_AUTO_TEST_CASE(the_right_to_listen_is_asked_for_at_each_connection)
     BOOST_TEST(waiting.get(some.io) > 0u);
 }
 
+BOOST_AUTO_TEST_CASE(without_the_right_to_listen_every_wait_ends_by_its_age)
+{
+    redis_server server;
+    server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "resetchannels", "+@all"});
+    take(server, "k");
+    client_side some({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 20ms});
+    auto waiting = some.speak.start_acquire(driver::exclusive("k"));
+    run_until(some.io, [&] { return some.told->warned_of("poll"); });
+    // More often than that news makes it look.
+    const auto looks = calls_of(server, "evalsha");
+    run_until(some.io, [&] { return calls_of(server, "evalsha") > looks + 5; });
+    BOOST_TEST(!waiting.done());
+    give_back(server, "k");
+    BOOST_TEST(waiting.get(some.io) > 0u);
+}
+
 BOOST_AUTO_TEST_CASE(a_password_that_has_changed_is_told_though_commands_go_on)
 {
     redis_server server;
