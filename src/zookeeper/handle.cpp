@@ -301,7 +301,7 @@ std::int64_t handle::session_id() const noexcept
     return zoo_client_id(driver_)->client_id;
 }
 
-void handle::dispose(int refused, std::unique_ptr<request> asked)
+void handle::dispose(int refused, std::unique_ptr<request>&& asked)
 {
     if (refused == ZOK) {
         // The driver's, until it is answered.

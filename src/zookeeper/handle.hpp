@@ -140,7 +140,7 @@ public:
 private:
     class guard;
 
-    void dispose(int refused, std::unique_ptr<request> asked);
+    void dispose(int refused, std::unique_ptr<request>&& asked);
 
     bool owns_nodes_;
     _zhandle* driver_ = nullptr;
