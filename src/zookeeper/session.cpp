@@ -1,40 +1,59 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/session.hpp"
 
-#include "remote/resolve.hpp"
+#include "remote/backoff.hpp"
+#include "zookeeper/closing.hpp"
+#include "zookeeper/greeting.hpp"
+#include "zookeeper/lookup.hpp"
 #include "zookeeper/servers.hpp"
-#include "zookeeper/session_runtime.hpp"
+#include "zookeeper/wire.hpp"
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <random>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace colock::zookeeper::detail {
 
 namespace {
 
-using namespace std::chrono_literals;
-
 /// Answers that are read in one go, before others have their turn.
 constexpr int most_reads = 64;
-/// Requests and changes that are told in one go.
-constexpr int most_told = 256;
-
-heartbeat::duration tick_of(const session_settings& settings, heartbeat::duration session_timeout)
-{
-    return settings.server_tick ? heartbeat::duration(*settings.server_tick)
-                                : std::min<heartbeat::duration>(2s, session_timeout / 2);
-}
-
-heartbeat::terms terms_of(const session_settings& settings, heartbeat::duration session_timeout)
-{
-    return {.session_timeout = session_timeout, .server_tick = tick_of(settings, session_timeout)};
-}
 
 } // namespace
+
+/// What has to go before the context does.
+struct session::runtime
+{
+    explicit runtime(const asio::any_io_executor& executor)
+        : strand(executor), names(executor), line(executor), turns(executor), retry(executor), closer(executor)
+    {
+    }
+
+    asio::any_io_executor strand;
+    lookup names;
+    std::vector<asio::ip::tcp::endpoint> servers{};
+    wire line;
+    asio::steady_timer turns;
+    asio::steady_timer retry;
+    remote::backoff delays{};
+
+    /// A step is posted already; one is under way.
+    bool posted = false;
+    bool stepping = false;
+    /// Between two rounds through the list of servers.
+    bool resting = false;
+
+    asio::steady_timer closer;
+    closing farewell{};
+    /// Told when all else was.
+    completion<bool> closed{};
+    bool proven = false;
+};
 
 std::shared_ptr<session> session::make(
     const asio::any_io_executor& strand, session_settings settings, std::weak_ptr<session_events> owner)
@@ -45,69 +64,34 @@ std::shared_ptr<session> session::make(
 }
 
 session::session(const asio::any_io_executor& strand, session_settings settings, std::weak_ptr<session_events> owner)
-    : settings_(std::move(settings)), clock_(settings_.where.chroot + "/.clock"), owner_(std::move(owner)),
-      runtime_(std::make_unique<runtime>(strand)), heart_(terms_of(settings_, settings_.session_timeout)),
-      timeout_(settings_.session_timeout)
+    : settings_(std::move(settings)), owner_(std::move(owner)), runtime_(std::make_unique<runtime>(strand)),
+      life_(settings_.session_timeout, settings_.server_tick)
 {
 }
 
-session::~session()
-{
-    drop_told();
-}
+session::~session() = default;
 
 bool session::connected() const noexcept
 {
-    return phase_ == phase::driving && seen_ == handle::phase::connected;
+    return phase_ == phase::driving && life_.connected();
 }
 
 void session::start()
 {
     phase_ = phase::resolving;
-    resolve();
-}
-
-void session::resolve()
-{
-    auto& run = *runtime_;
-    run.servers.clear();
-    run.unresolved = settings_.where.servers.size();
-    for (const auto& [host, port] : settings_.where.servers) {
-        // Only a name needs the resolver, which starts a thread.
-        if (const auto known = remote::numeric_endpoint(host, port)) {
-            run.servers.push_back(*known);
-            --run.unresolved;
-            continue;
+    runtime_->names.find(settings_.where.servers, [self = shared_from_this()](lookup::result found) {
+        if (self->phase_ != phase::resolving || !self->runtime_)
+            return;
+        self->runtime_->servers = std::move(found.servers);
+        if (!self->runtime_->servers.empty()) {
+            self->open();
+            return;
         }
-        run.names.async_resolve(host, port,
-            [self = shared_from_this()](const boost::system::error_code& failed, const remote::addresses& found) {
-                if (!self->runtime_)
-                    return;
-                auto& known = self->runtime_->servers;
-                if (failed)
-                    self->trouble_ = failed.message();
-                else
-                    std::ranges::transform(
-                        found, std::back_inserter(known), [](const auto& each) { return each.endpoint(); });
-                if (--self->runtime_->unresolved == 0)
-                    self->resolved();
-            });
-    }
-    if (run.unresolved == 0)
-        asio::post(run.strand, [self = shared_from_this()] { self->resolved(); });
-}
-
-void session::resolved()
-{
-    if (phase_ != phase::resolving || !runtime_)
-        return;
-    if (!runtime_->servers.empty()) {
-        open();
-        return;
-    }
-    unreachable(trouble_);
-    retry_in(delays_.next());
-    tell();
+        self->post_.set_trouble(std::move(found.trouble));
+        self->post_.add(postbox::news::unreachable);
+        self->retry_in(self->runtime_->delays.next());
+        self->tell();
+    });
 }
 
 void session::open()
@@ -125,12 +109,12 @@ void session::open()
 
 void session::turn()
 {
-    runtime_->turns.expires_after(heart_.pace());
+    runtime_->turns.expires_after(life_.heart().pace());
     runtime_->turns.async_wait([self = shared_from_this()](const boost::system::error_code& failed) {
         if (failed || self->phase_ != phase::driving)
             return;
         self->turn();
-        switch (self->heart_.turn(lease_clock::now())) {
+        switch (self->life_.heart().turn(lease_clock::now())) {
         case heartbeat::action::none:
             // The driver has deadlines of its own, which it looks at when it is asked what it wants.
             self->step(false, false);
@@ -140,7 +124,7 @@ void session::turn()
             self->step(false, false);
             return;
         case heartbeat::action::cut:
-            self->runtime_->socket.cut();
+            self->runtime_->line.socket().cut();
             self->step(true, true);
             return;
         }
@@ -155,7 +139,7 @@ void session::retry_in(lease_clock::duration delay)
             return;
         self->runtime_->resting = false;
         if (self->phase_ == phase::resolving)
-            self->resolve();
+            self->start();
         else
             self->step(false, false);
     });
@@ -189,20 +173,22 @@ void session::step(bool reads, bool writes)
     runtime_->stepping = false;
     // Last: whoever was told something has asked for more.
     arm();
-    if (std::exchange(runtime_->corked, false))
-        runtime_->socket.cork(false);
+    runtime_->line.let_go();
 }
 
 void session::process(bool reads, bool writes)
 {
-    if (reads && is_greeted_by_a_stranger())
-        refuse_greeting();
+    auto& socket = runtime_->line.socket();
+    if (reads && life_.seen() == handle::phase::greeting && is_strange_greeting(socket)) {
+        refuse_greeting(socket);
+        post_.met_a_stranger();
+    }
     for (int i = 0; i < most_reads; ++i) {
         const auto before = lease_clock::now();
         const auto made = handle_->process(reads, writes);
         look(before);
         if (made == handle::progress::failed) {
-            runtime_->socket.drop();
+            socket.drop();
             return;
         }
         writes = false;
@@ -212,84 +198,21 @@ void session::process(bool reads, bool writes)
     post_step();
 }
 
-/// The driver believes whatever it is answered, and ends the process where that makes no sense.
-bool session::is_greeted_by_a_stranger()
-{
-    if (seen_ != handle::phase::greeting)
-        return false;
-    // Length, version, timeout, session, and the length of a password.
-    std::array<std::byte, 24> room{};
-    const auto greeting = runtime_->socket.peek(room);
-    constexpr std::array<std::byte, 4> none{};
-    const auto is_small = [&](std::size_t at, int most) {
-        return std::equal(none.begin(), none.end() - 1, greeting.begin() + static_cast<std::ptrdiff_t>(at)) &&
-               std::to_integer<int>(greeting[at + 3]) <= most;
-    };
-    return greeting.size() == room.size() && !(is_small(0, 37) && is_small(4, 0) && is_small(20, 16));
-}
-
-void session::refuse_greeting()
-{
-    runtime_->socket.cut();
-    // What has arrived would still be read, and believed.
-    std::array<std::byte, 4096> unread;
-    for (int i = 0; i < most_reads; ++i) {
-        if (const auto got = runtime_->socket.take(unread); !got || got->empty())
-            break;
-    }
-    is_stranger_ = true;
-    trouble_ = "what listens there is no ZooKeeper server";
-}
-
 void session::look(lease_clock::time_point before)
 {
-    const auto was = std::exchange(seen_, handle_->now());
-    if (was == seen_)
+    const auto seen = life_.saw(handle_->now(), before);
+    if (seen == session_life::change::suspended)
+        post_.add(postbox::news::suspended);
+    if (seen != session_life::change::connected)
         return;
-    if (seen_ == handle::phase::greeting)
-        greeted_ = before;
-    if (was == handle::phase::connected) {
-        heart_.lost();
-        if (bound_)
-            bound_->at_risk();
-        announced_.push_back(news::suspended);
-    }
-    if (seen_ == handle::phase::connected)
-        opened();
-}
-
-void session::opened()
-{
-    delays_.reset();
-    is_stranger_ = false;
-    timeout_ = handle_->session_timeout();
-    id_ = handle_->session_id();
-    heart_.opened(greeted_, terms_of(settings_, timeout_));
-    raise_bound();
-    announced_.push_back(news::connected);
+    runtime_->delays.reset();
+    post_.met_a_server();
+    if (!life_.greeted(handle_->session_id(), handle_->session_timeout()))
+        post_.add(postbox::news::outlived);
+    post_.add(postbox::news::connected);
     // Proof that it lives, and that it may write, should not wait for the next turn.
-    if (heart_.turn(lease_clock::now()) == heartbeat::action::beat)
+    if (life_.heart().turn(lease_clock::now()) == heartbeat::action::beat)
         send_beat();
-}
-
-void session::raise_bound()
-{
-    const auto until = heart_.valid_until();
-    if (!bound_) {
-        bound_ = std::make_shared<session_bound>(until);
-    } else if (!bound_->raise(until)) {
-        bound_ = std::make_shared<session_bound>(until);
-        announced_.push_back(news::outlived);
-    }
-}
-
-void session::fail_requests()
-{
-    runtime_->socket.drop();
-    handle_->fail_all();
-    look(lease_clock::now());
-    collect();
-    post_step();
 }
 
 void session::arm()
@@ -297,155 +220,215 @@ void session::arm()
     auto& run = *runtime_;
     if (run.resting)
         return;
-    if (handle_->has_hung_up() && seen_ == handle::phase::connected) {
+    if (handle_->has_hung_up() && life_.connected()) {
         fail_requests();
         return;
     }
     const auto before = lease_clock::now();
     const auto wanted = handle_->wants();
     look(before);
-    if (seen_ == handle::phase::expired || seen_ == handle::phase::denied) {
-        end(seen_ == handle::phase::expired ? news::expired : news::denied);
-        return;
-    }
-    if (wanted.failed) {
-        run.socket.drop();
-        heart_.lost();
+    if (life_.seen() == handle::phase::expired || life_.seen() == handle::phase::denied) {
+        post_.add(life_.seen() == handle::phase::expired ? postbox::news::expired : postbox::news::denied);
+        let_go();
         post_step();
         return;
     }
-    if (wanted.descriptor == -1) {
-        run.socket.drop();
-        heart_.lost();
-        collect();
-        unreachable(trouble_);
-        run.resting = true;
-        // All clients of an ensemble that returns should not be there at once.
-        retry_in(std::max<lease_clock::duration>(wanted.delay, delays_.next()));
+    if (wanted.failed || wanted.descriptor == -1) {
+        run.line.socket().drop();
+        life_.heart().lost();
+        if (!wanted.failed) {
+            post_.add(postbox::news::unreachable);
+            run.resting = true;
+            // All clients of an ensemble that returns should not be there at once.
+            retry_in(std::max<lease_clock::duration>(wanted.delay, run.delays.next()));
+        }
         post_step();
         return;
     }
-    if (run.socket.follow(wanted.descriptor)) {
-        run.reading = run.writing = false;
-        heart_.opening();
-    }
-    if (run.socket.open())
+    if (run.line.follow(wanted.descriptor))
+        life_.heart().opening();
+    if (run.line.socket().open())
         listen(wanted.wants_write);
 }
 
 void session::listen(bool writes)
 {
-    auto& run = *runtime_;
-    using descriptor = asio::posix::descriptor_base;
-    const auto begin = [&](bool& armed, descriptor::wait_type what, bool is_read) {
-        if (std::exchange(armed, true))
-            return;
-        run.socket.wait(what, [self = shared_from_this(), &armed, is_read, number = run.socket.number()](
-                                  const boost::system::error_code& failed) {
-            if (failed || !self->runtime_ || number != self->runtime_->socket.number())
-                return;
-            armed = false;
-            if (self->phase_ == phase::closing)
-                is_read ? self->read_rest() : self->flush();
-            else
-                self->step(is_read, !is_read);
-        });
-    };
-    begin(run.reading, descriptor::wait_read, true);
-    if (writes)
-        begin(run.writing, descriptor::wait_write, false);
+    runtime_->line.listen(writes, [self = shared_from_this()](bool reads) {
+        // It may have begun to close since.
+        if (self->phase_ == phase::closing)
+            self->go_on_closing(reads);
+        else
+            self->step(reads, !reads);
+    });
 }
 
-void session::unreachable(std::string why)
+void session::fail_requests()
 {
-    trouble_ = std::move(why);
-    announced_.push_back(news::unreachable);
+    runtime_->line.socket().drop();
+    handle_->fail_all();
+    look(lease_clock::now());
+    collect();
+    post_step();
 }
 
 void session::collect()
 {
     auto fresh = handle_->take_told();
-    const auto now = lease_clock::now();
-    bool proves = false;
-    for (const auto& each : fresh) {
-        if (each.what != told::kind::answer)
-            continue;
-        const auto& asked = static_cast<const request&>(each);
-        const auto what = asked.answer.what;
-        // What a follower without its leader, or a leader without its followers, could not have answered.
-        if (!asked.writes || what > status::bad_version)
-            continue;
-        heart_.answered(asked.sent, now);
-        proves = true;
-    }
-    if (proves && seen_ == handle::phase::connected)
-        raise_bound();
-    told_.splice(told_.end(), fresh);
+    if (!life_.answered(fresh, lease_clock::now()))
+        post_.add(postbox::news::outlived);
+    post_.add(fresh);
 }
 
 void session::tell()
 {
     const auto owner = owner_.lock();
-    if (handle_ && owner) {
-        for (const auto& line : handle_->take_log()) {
-            if (line.find("ZOO_ERROR") != std::string::npos && !is_stranger_)
-                trouble_ = line;
-            owner->on_log(line);
-        }
-        if (handle_->take_missed())
-            owner->on_changed({});
-    }
+    if (handle_ && owner)
+        post_.tell_notes(*handle_, *owner);
     if (owner)
-        tell_news(*owner);
-    for (int i = 0; i < most_told && !told_.empty(); ++i) {
-        const std::unique_ptr<told> each(&told_.front());
-        told_.pop_front();
-        tell_one(*each, owner.get());
-    }
+        post_.tell_news(*owner);
+    post_.tell_some(owner.get());
     if (!runtime_)
         return;
-    if (!told_.empty())
+    if (!post_.empty())
         post_step();
     else if (phase_ == phase::over && runtime_->closed)
         std::exchange(runtime_->closed, {})(runtime_->proven);
 }
 
-void session::tell_one(told& each, session_events* events)
+/// Shows that it may write where we are, too.
+void session::send_beat()
 {
-    if (each.what == told::kind::change) {
-        if (events)
-            events->on_changed(static_cast<told_change&>(each).path);
-        return;
-    }
-    auto& asked = static_cast<request&>(each);
-    if (asked.done)
-        asked.done(std::move(asked.answer));
+    const auto clock = settings_.where.chroot + "/.clock";
+    asked_.write(clock, {}, [self = shared_from_this(), clock](const reply& answer) {
+        self->life_.heart().beat_ended(lease_clock::now());
+        if (answer.what == status::no_node)
+            make_nodes(self->asked_, clock);
+        if (answer.what != status::access_denied)
+            return;
+        self->post_.add(postbox::news::denied);
+        self->post_step();
+    });
 }
 
-void session::tell_news(session_events& events)
+handle* session::take_request()
 {
-    for (const auto each : std::exchange(announced_, {})) {
-        switch (each) {
-        case news::connected:
-            events.on_connected();
-            break;
-        case news::suspended:
-            events.on_suspended();
-            break;
-        case news::unreachable:
-            events.on_unreachable(trouble_);
-            break;
-        case news::outlived:
-            events.on_outlived();
-            break;
-        case news::expired:
-            events.on_expired();
-            break;
-        case news::denied:
-            events.on_denied();
-            break;
-        }
+    if (!connected() || handle_->has_hung_up())
+        return nullptr;
+    runtime_->line.hold_back();
+    if (!runtime_->stepping)
+        post_step();
+    return handle_.get();
+}
+
+void session::refuse(std::unique_ptr<request> unsent)
+{
+    post_.add(std::move(unsent));
+    if (runtime_)
+        post_step();
+}
+
+// The end.
+
+void session::close(lease_clock::duration deadline, completion<bool> done)
+{
+    if (!runtime_ || phase_ == phase::over || phase_ == phase::closing) {
+        done(phase_ == phase::over);
+        return;
     }
+    const bool can_ask = connected() && !handle_->has_hung_up();
+    runtime_->closed = std::move(done);
+    // Without a session there is nothing to be closed.
+    const bool has_none = life_.id() == 0;
+    phase_ = phase::closing;
+    if (!can_ask) {
+        asio::post(runtime_->strand, [self = shared_from_this(), has_none] {
+            if (self->runtime_)
+                self->end_close(has_none);
+        });
+        return;
+    }
+    runtime_->closer.expires_after(deadline);
+    runtime_->closer.async_wait([self = shared_from_this()](const boost::system::error_code& failed) {
+        if (!failed && self->runtime_)
+            self->end_close(false);
+    });
+    runtime_->turns.cancel();
+    asio::post(runtime_->strand, [self = shared_from_this()] { self->go_on_closing(false); });
+}
+
+void session::go_on_closing(bool reads)
+{
+    if (!runtime_ || phase_ != phase::closing || !handle_)
+        return;
+    auto& run = *runtime_;
+    run.line.let_go();
+    auto& socket = run.line.socket();
+    const auto made = reads ? run.farewell.read_rest(socket) : run.farewell.flush(*handle_, socket);
+    if (made == closing::progress::proven || made == closing::progress::failed)
+        end_close(made == closing::progress::proven);
+    else
+        listen(made == closing::progress::writes);
+}
+
+void session::end_close(bool proven)
+{
+    const auto self = shared_from_this();
+    runtime_->proven = proven;
+    let_go();
+    tell();
+}
+
+void session::abandon()
+{
+    if (!runtime_ || phase_ == phase::over)
+        return;
+    const auto self = shared_from_this();
+    let_go();
+    if (!post_.empty())
+        post_step();
+}
+
+void session::let_go() noexcept
+{
+    phase_ = phase::over;
+    life_.end();
+    if (runtime_) {
+        runtime_->turns.cancel();
+        runtime_->retry.cancel();
+        runtime_->closer.cancel();
+        runtime_->names.cancel();
+        // On a connection that stands the driver would wait for an answer.
+        runtime_->line.socket().cut();
+        runtime_->line.socket().drop();
+    }
+    if (handle_) {
+        handle_->close();
+        auto rest = handle_->take_told();
+        post_.add(rest);
+        handle_.reset();
+    }
+}
+
+void session::context_shutdown() noexcept
+{
+    const auto self = shared_from_this();
+    let_go();
+    post_.drop();
+    runtime_.reset();
+}
+
+void session::context_forked() noexcept
+{
+    if (!runtime_ || phase_ == phase::over)
+        return;
+    // The parent's: nothing more may be sent on it, nor may it be shut down.
+    auto& socket = runtime_->line.socket();
+    if (socket.open())
+        socket_watch::disown(socket.drivers());
+    socket.drop();
+    let_go();
+    if (!post_.empty())
+        post_step();
 }
 
 } // namespace colock::zookeeper::detail

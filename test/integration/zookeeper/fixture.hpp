@@ -104,37 +104,37 @@ struct client
     }
     reply exists(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { talk->exists(path(name), std::move(done)); }, at);
+        return finish([&](replied done) { talk->ask().exists(path(name), std::move(done)); }, at);
     }
     /// Whether the server has no such node, as of now.
     bool is_gone(std::string_view name, where at = where::current())
     {
-        talk->sync(path(name), replied());
+        talk->ask().sync(path(name), replied());
         return exists(name, at).what == status::no_node;
     }
     reply make(std::string_view name, node_kind lives = node_kind::persistent, where at = where::current())
     {
-        return finish([&](replied done) { talk->create(path(name), "data", lives, std::move(done)); }, at);
+        return finish([&](replied done) { talk->ask().create(path(name), "data", lives, std::move(done)); }, at);
     }
     reply remove(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { talk->remove(path(name), std::move(done)); }, at);
+        return finish([&](replied done) { talk->ask().remove(path(name), std::move(done)); }, at);
     }
     reply read(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { talk->read(path(name), std::move(done)); }, at);
+        return finish([&](replied done) { talk->ask().read(path(name), std::move(done)); }, at);
     }
     reply read_and_watch(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { talk->read_and_watch(path(name), std::move(done)); }, at);
+        return finish([&](replied done) { talk->ask().read_and_watch(path(name), std::move(done)); }, at);
     }
     reply children(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { talk->children(path(name), std::move(done)); }, at);
+        return finish([&](replied done) { talk->ask().children(path(name), std::move(done)); }, at);
     }
     reply multi(const std::vector<change>& changes, where at = where::current())
     {
-        return finish([&](replied done) { talk->multi(changes, std::move(done)); }, at);
+        return finish([&](replied done) { talk->ask().multi(changes, std::move(done)); }, at);
     }
     [[nodiscard]] std::string path(std::string_view name) const { return (at_.chroot + '/').append(name); }
 

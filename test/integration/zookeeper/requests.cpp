@@ -35,7 +35,7 @@ BOOST_FIXTURE_TEST_CASE(a_node_is_made_read_and_removed, connected)
     const auto made = make("t/n-", node_kind::ephemeral_sequential);
     BOOST_TEST(made.ok());
     BOOST_TEST(made.text == path("t/n-0000000000"));
-    BOOST_TEST(made.stat.ephemeral_owner == talk->id());
+    BOOST_TEST(made.stat.ephemeral_owner == talk->life().id());
     BOOST_TEST(made.stat.created_in > 0);
     BOOST_TEST((make("t/n-0000000000").what == status::node_exists));
     const auto found = read("t/n-0000000000");
@@ -57,12 +57,12 @@ BOOST_FIXTURE_TEST_CASE(what_is_asked_in_one_turn_is_answered_in_its_order, conn
 {
     std::string order;
     std::vector<std::string> names;
-    talk->create(path("t/a"), "", node_kind::ephemeral, [&](const reply& got) { order += got.ok() ? 'c' : '?'; });
-    talk->children(path("t"), [&](reply got) {
+    talk->ask().create(path("t/a"), "", node_kind::ephemeral, [&](const reply& got) { order += got.ok() ? 'c' : '?'; });
+    talk->ask().children(path("t"), [&](reply got) {
         order += 'l';
         names = std::move(got.names);
     });
-    talk->remove(path("t/a"), [&](const reply& got) { order += got.ok() ? 'd' : '?'; });
+    talk->ask().remove(path("t/a"), [&](const reply& got) { order += got.ok() ? 'd' : '?'; });
     until([&] { return order.size() == 3; });
     BOOST_TEST(order == "cld");
     BOOST_TEST((names == std::vector<std::string>{"a"}));
@@ -71,13 +71,13 @@ BOOST_FIXTURE_TEST_CASE(what_is_asked_in_one_turn_is_answered_in_its_order, conn
 BOOST_FIXTURE_TEST_CASE(no_completion_is_called_inside_the_call_that_starts_its_request, connected)
 {
     bool told = false;
-    talk->exists(path("t"), [&](const reply&) { told = true; });
+    talk->ask().exists(path("t"), [&](const reply&) { told = true; });
     BOOST_TEST(!told);
     until([&] { return told; });
     // Nor is that of one that is not sent.
     told = false;
     client apart(free_port());
-    apart.talk->exists(path("t"), [&](const reply& got) { told = got.what == status::unsent; });
+    apart.talk->ask().exists(path("t"), [&](const reply& got) { told = got.what == status::unsent; });
     BOOST_TEST(!told);
     apart.until([&] { return told; });
 }
@@ -96,7 +96,7 @@ BOOST_FIXTURE_TEST_CASE(a_change_of_a_watched_node_is_told_once, connected)
 
 BOOST_FIXTURE_TEST_CASE(a_change_of_watched_children_is_told, connected)
 {
-    BOOST_TEST(finish([&](replied done) { talk->children_and_watch(path("t"), std::move(done)); }).ok());
+    BOOST_TEST(finish([&](replied done) { talk->ask().children_and_watch(path("t"), std::move(done)); }).ok());
     make("t/a");
     BOOST_TEST((told->changed == std::vector{path("t")}));
 }
@@ -130,14 +130,15 @@ BOOST_FIXTURE_TEST_CASE(what_would_cut_the_connection_is_not_sent, connected)
 {
     const std::string large(2'000'000, 'x');
     const auto made =
-        finish([&](replied done) { talk->create(path("t/a"), large, node_kind::persistent, std::move(done)); });
+        finish([&](replied done) { talk->ask().create(path("t/a"), large, node_kind::persistent, std::move(done)); });
     BOOST_TEST((made.what == status::refused));
-    BOOST_TEST((finish([&](replied done) { talk->write(path("t"), large, std::move(done)); }).what == status::refused));
+    BOOST_TEST(
+        (finish([&](replied done) { talk->ask().write(path("t"), large, std::move(done)); }).what == status::refused));
     BOOST_TEST((multi({{.what = change::kind::write, .path = path("t"), .data = large}}).what == status::refused));
     BOOST_TEST(
         (multi({creation(*this, "t/a-"), {.what = change::kind::remove, .path = "no path"}}).what == status::refused));
     BOOST_TEST((multi({}).what == status::refused));
-    BOOST_TEST((finish([&](replied done) { talk->remove("no path", std::move(done)); }).what == status::unsent));
+    BOOST_TEST((finish([&](replied done) { talk->ask().remove("no path", std::move(done)); }).what == status::unsent));
     BOOST_TEST(exists("t").ok());
     BOOST_TEST(told->suspensions == 0);
 }
@@ -146,7 +147,7 @@ BOOST_FIXTURE_TEST_CASE(thousands_of_requests_at_once_are_all_answered, connecte
 {
     int answered = 0;
     for (int i = 0; i < 5000; ++i)
-        talk->write(path("t"), std::string(500, 'x'), [&](const reply& got) { answered += got.ok() ? 1 : 0; });
+        talk->ask().write(path("t"), std::string(500, 'x'), [&](const reply& got) { answered += got.ok() ? 1 : 0; });
     until([&] { return answered == 5000; });
     BOOST_TEST(told->suspensions == 0);
 }

@@ -35,18 +35,18 @@ BOOST_AUTO_TEST_CASE(one_connects_and_proves_that_it_lives)
 {
     client one(shared_zookeeper());
     BOOST_TEST(!one.talk->connected());
-    BOOST_TEST(!one.talk->bound());
+    BOOST_TEST(!one.talk->life().bound());
     const auto begun = lease_clock::now();
     one.connect();
     BOOST_TEST(one.told->connections == 1);
-    BOOST_TEST(one.talk->id() != 0);
-    BOOST_TEST((one.talk->timeout() == 6s));
-    BOOST_TEST_REQUIRE(one.talk->bound());
-    const auto first = one.talk->bound()->valid_until();
+    BOOST_TEST(one.talk->life().id() != 0);
+    BOOST_TEST((one.talk->life().timeout() == 6s));
+    BOOST_TEST_REQUIRE(one.talk->life().bound());
+    const auto first = one.talk->life().bound()->valid_until();
     BOOST_TEST((first > begun));
     BOOST_TEST((first < lease_clock::now() + 6s));
     // Beats go on by themselves.
-    one.until([&] { return one.talk->bound()->valid_until() > first + 1s; });
+    one.until([&] { return one.talk->life().bound()->valid_until() > first + 1s; });
     BOOST_TEST(one.told->suspensions == 0);
 }
 
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(the_server_decides_on_the_timeout)
 {
     client one(shared_zookeeper(), 1h);
     one.connect();
-    BOOST_TEST((one.talk->timeout() == 10s));
+    BOOST_TEST((one.talk->life().timeout() == 10s));
 }
 
 BOOST_AUTO_TEST_CASE(a_server_is_found_by_its_name)
@@ -100,8 +100,8 @@ BOOST_AUTO_TEST_CASE(a_session_goes_on_after_its_connection_was_cut)
     BOOST_TEST(one.make("cut", node_kind::ephemeral).ok());
     BOOST_TEST(other.make("watched").ok());
     BOOST_TEST(one.read_and_watch("watched").ok());
-    const auto id = one.talk->id();
-    const auto bound = one.talk->bound();
+    const auto id = one.talk->life().id();
+    const auto bound = one.talk->life().bound();
 
     link.refuse(true);
     one.until([&] { return one.told->suspensions == 1; });
@@ -110,8 +110,8 @@ BOOST_AUTO_TEST_CASE(a_session_goes_on_after_its_connection_was_cut)
     BOOST_TEST(other.remove("watched").ok());
     link.refuse(false);
     one.connect();
-    BOOST_TEST(one.talk->id() == id);
-    BOOST_TEST(one.talk->bound() == bound);
+    BOOST_TEST(one.talk->life().id() == id);
+    BOOST_TEST(one.talk->life().bound() == bound);
     BOOST_TEST(one.read("cut").stat.ephemeral_owner == id);
     // What was changed meanwhile is told.
     one.until([&] { return !one.told->changed.empty(); });
@@ -124,13 +124,13 @@ BOOST_AUTO_TEST_CASE(many_cuts_in_a_row_do_no_harm)
     relay link(shared_zookeeper());
     client one(link.port(), 10s);
     one.connect();
-    const auto id = one.talk->id();
+    const auto id = one.talk->life().id();
     for (int i = 1; i <= 10; ++i) {
         link.refuse(true);
         one.until([&] { return one.told->suspensions == i; });
         link.refuse(false);
         one.connect();
-        BOOST_TEST(one.talk->id() == id);
+        BOOST_TEST(one.talk->life().id() == id);
     }
 }
 
@@ -156,23 +156,23 @@ BOOST_AUTO_TEST_CASE(a_request_that_cannot_be_written_any_more_is_told_and_never
     one.connect();
     client witness(link.port());
     witness.connect();
-    const auto id = one.talk->id();
+    const auto id = one.talk->life().id();
     std::vector<status> told;
     const auto note = [&](const reply& got) { told.push_back(got.what); };
     // A connection that ends with something unread is reset, and the next write fails at once.
     link.silence(true);
-    one.talk->create(one.path("first"), "", node_kind::ephemeral, note);
+    one.talk->ask().create(one.path("first"), "", node_kind::ephemeral, note);
     run_ready(*one.io);
     link.refuse(true);
     witness.until([&] { return witness.told->suspensions == 1; });
     link.silence(false);
     link.refuse(false);
-    one.talk->create(one.path("second"), "", node_kind::ephemeral, note);
-    one.talk->create(one.path("third"), "", node_kind::ephemeral, note);
+    one.talk->ask().create(one.path("second"), "", node_kind::ephemeral, note);
+    one.talk->ask().create(one.path("third"), "", node_kind::ephemeral, note);
     one.until([&] { return told.size() == 3; });
     BOOST_TEST((std::ranges::find(told, status::ok) == told.end()));
     one.connect();
-    BOOST_TEST(one.talk->id() == id);
+    BOOST_TEST(one.talk->life().id() == id);
     for (const auto* const name : {"first", "second", "third"})
         BOOST_TEST(one.is_gone(name), name);
     BOOST_TEST(one.make("first", node_kind::ephemeral).ok());
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_session_goes_on_after_its_server_has_died_and_returned)
     client one(server.port(), 10s);
     one.connect();
     one.make("kept", node_kind::ephemeral);
-    const auto id = one.talk->id();
+    const auto id = one.talk->life().id();
     server.kill();
     one.until([&] { return one.told->suspensions == 1; });
     server.start();
@@ -197,8 +197,8 @@ BOOST_AUTO_TEST_CASE(the_end_of_a_session_at_the_server_is_told)
     client one(shared_zookeeper());
     one.connect();
     one.make("expired", node_kind::ephemeral);
-    const auto bound = one.talk->bound();
-    end_session(shared_zookeeper(), one.talk->id());
+    const auto bound = one.talk->life().bound();
+    end_session(shared_zookeeper(), one.talk->life().id());
     one.until([&] { return one.told->expired == 1; });
     BOOST_TEST(bound->has_ended(lease_clock::now()));
     BOOST_TEST((one.make("expired").what == status::unsent));
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(a_black_hole_ends_the_bound_before_the_server_counts_the_se
     one.make("held", node_kind::ephemeral);
     client other(shared_zookeeper());
     other.connect();
-    const auto bound = one.talk->bound();
+    const auto bound = one.talk->life().bound();
     link.silence(true);
     const auto silent = lease_clock::now();
     one.until([&] { return bound->has_ended(lease_clock::now()); });
@@ -236,15 +236,15 @@ BOOST_AUTO_TEST_CASE(a_session_that_was_believed_over_and_comes_back_has_another
     relay link(shared_zookeeper());
     client one(link.port());
     one.connect();
-    const auto bound = one.talk->bound();
+    const auto bound = one.talk->life().bound();
     bound->end();
     link.refuse(true);
     one.until([&] { return one.told->suspensions == 1; });
     link.refuse(false);
     one.connect();
     BOOST_TEST(one.told->outlived == 1);
-    BOOST_TEST(one.talk->bound() != bound);
-    BOOST_TEST(!one.talk->bound()->has_ended(lease_clock::now()));
+    BOOST_TEST(one.talk->life().bound() != bound);
+    BOOST_TEST(!one.talk->life().bound()->has_ended(lease_clock::now()));
 }
 
 BOOST_AUTO_TEST_CASE(a_closed_session_leaves_nothing_at_once)
@@ -266,15 +266,15 @@ BOOST_AUTO_TEST_CASE(what_was_asked_before_a_close_goes_first)
     one.connect();
     int told = 0;
     for (int i = 0; i < 2000; ++i)
-        one.talk->write(one.path(".clock"), std::string(5000, 'x'), [&](const reply&) { ++told; });
-    one.talk->create(one.path("last"), "", node_kind::persistent, [&](const reply&) { ++told; });
+        one.talk->ask().write(one.path(".clock"), std::string(5000, 'x'), [&](const reply&) { ++told; });
+    one.talk->ask().create(one.path("last"), "", node_kind::persistent, [&](const reply&) { ++told; });
     BOOST_TEST(one.close(10s));
     BOOST_TEST(told == 2001);
     client other(shared_zookeeper());
     other.connect();
     BOOST_TEST(!other.is_gone("last"));
     BOOST_TEST(other.remove("last").ok());
-    other.talk->write(other.path(".clock"), "", replied());
+    other.talk->ask().write(other.path(".clock"), "", replied());
 }
 
 BOOST_AUTO_TEST_CASE(a_close_that_is_not_answered_ends_at_its_deadline_and_blocks_nothing)
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(a_close_that_is_not_answered_ends_at_its_deadline_and_block
     one.make("unclosed", node_kind::ephemeral);
     link.silence(true);
     bool unanswered = false;
-    one.talk->create(one.path("late"), "", node_kind::ephemeral,
+    one.talk->ask().create(one.path("late"), "", node_kind::ephemeral,
         [&](const reply& got) { unanswered = got.what == status::unanswered; });
     std::optional<bool> proven;
     const auto begun = std::chrono::steady_clock::now();
@@ -359,13 +359,13 @@ BOOST_AUTO_TEST_CASE(a_context_may_go_before_its_session)
     client one(shared_zookeeper());
     one.connect();
     bool told = false;
-    one.talk->create(one.path("inert"), "", node_kind::ephemeral, [&](const reply&) { told = true; });
+    one.talk->ask().create(one.path("inert"), "", node_kind::ephemeral, [&](const reply&) { told = true; });
     one.io.reset();
     BOOST_TEST(!told);
     BOOST_TEST(!one.talk->connected());
-    one.talk->exists("/", replied());
+    one.talk->ask().exists("/", replied());
     one.talk->abandon();
-    end_session(shared_zookeeper(), one.talk->id());
+    end_session(shared_zookeeper(), one.talk->life().id());
 }
 
 BOOST_AUTO_TEST_CASE(the_child_of_a_fork_leaves_its_parents_session_alone)

@@ -1,0 +1,43 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "zookeeper/url.hpp"
+
+#include <colock/completion.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <string>
+#include <vector>
+
+namespace colock {
+namespace asio = boost::asio;
+}
+
+namespace colock::zookeeper::detail {
+
+/// Finds the addresses of servers.
+///
+/// Thread safety: none.
+class lookup
+{
+public:
+    struct result
+    {
+        std::vector<asio::ip::tcp::endpoint> servers{};
+        /// Why one was not found.
+        std::string trouble{};
+    };
+
+    explicit lookup(const asio::any_io_executor& executor) : names_(executor) {}
+
+    /// Ends later, with what is known of all of them.
+    void find(const std::vector<endpoint>& hosts, completion<result> done);
+    void cancel() { names_.cancel(); }
+
+private:
+    asio::ip::basic_resolver<asio::ip::tcp, asio::any_io_executor> names_;
+};
+
+} // namespace colock::zookeeper::detail

@@ -1,0 +1,84 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/postbox.hpp"
+
+#include <utility>
+
+namespace colock::zookeeper::detail {
+
+namespace {
+
+/// Requests and changes that are told in one go.
+constexpr int most_told = 256;
+
+void tell_one(told& each, session_events* to)
+{
+    if (each.what == told::kind::change) {
+        if (to)
+            to->on_changed(static_cast<told_change&>(each).path);
+        return;
+    }
+    auto& asked = static_cast<request&>(each);
+    if (asked.done)
+        asked.done(std::move(asked.answer));
+}
+
+} // namespace
+
+void postbox::drop() noexcept
+{
+    told_.clear_and_dispose(std::default_delete<told>());
+}
+
+void postbox::met_a_stranger()
+{
+    is_stranger_ = true;
+    trouble_ = "what listens there is no ZooKeeper server";
+}
+
+void postbox::tell_notes(handle& driver, session_events& to)
+{
+    for (const auto& line : driver.take_log()) {
+        if (line.find("ZOO_ERROR") != std::string::npos && !is_stranger_)
+            trouble_ = line;
+        to.on_log(line);
+    }
+    if (driver.take_missed())
+        to.on_changed({});
+}
+
+void postbox::tell_news(session_events& to)
+{
+    for (const auto each : std::exchange(announced_, {})) {
+        switch (each) {
+        case news::connected:
+            to.on_connected();
+            break;
+        case news::suspended:
+            to.on_suspended();
+            break;
+        case news::unreachable:
+            to.on_unreachable(trouble_);
+            break;
+        case news::outlived:
+            to.on_outlived();
+            break;
+        case news::expired:
+            to.on_expired();
+            break;
+        case news::denied:
+            to.on_denied();
+            break;
+        }
+    }
+}
+
+void postbox::tell_some(session_events* to)
+{
+    for (int i = 0; i < most_told && !told_.empty(); ++i) {
+        const std::unique_ptr<told> each(&told_.front());
+        told_.pop_front();
+        tell_one(*each, to);
+    }
+}
+
+} // namespace colock::zookeeper::detail

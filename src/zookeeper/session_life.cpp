@@ -1,0 +1,82 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/session_life.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::zookeeper::detail {
+
+using namespace std::chrono_literals;
+
+session_life::session_life(
+    std::chrono::milliseconds session_timeout, std::optional<std::chrono::milliseconds> server_tick)
+    : server_tick_(server_tick), timeout_(session_timeout), heart_(terms())
+{
+}
+
+heartbeat::terms session_life::terms() const noexcept
+{
+    const auto otherwise = std::min<heartbeat::duration>(2s, heartbeat::duration(timeout_) / 2);
+    return {.session_timeout = timeout_, .server_tick = server_tick_ ? heartbeat::duration(*server_tick_) : otherwise};
+}
+
+session_life::change session_life::saw(handle::phase now, time_point before) noexcept
+{
+    const auto was = std::exchange(seen_, now);
+    if (was == seen_)
+        return change::none;
+    if (seen_ == handle::phase::greeting)
+        greeted_ = before;
+    if (connected())
+        return change::connected;
+    if (was != handle::phase::connected)
+        return change::none;
+    heart_.lost();
+    if (bound_)
+        bound_->at_risk();
+    return change::suspended;
+}
+
+bool session_life::greeted(std::int64_t id, std::chrono::milliseconds timeout)
+{
+    timeout_ = timeout;
+    id_ = id;
+    heart_.opened(greeted_, terms());
+    return raise();
+}
+
+bool session_life::answered(const told_list& fresh, time_point now)
+{
+    bool proves = false;
+    for (const auto& each : fresh) {
+        if (each.what != told::kind::answer)
+            continue;
+        const auto& asked = static_cast<const request&>(each);
+        // What a follower without its leader, or a leader without its followers, could not have answered.
+        if (!asked.writes || asked.answer.what > status::bad_version)
+            continue;
+        heart_.answered(asked.sent, now);
+        proves = true;
+    }
+    return !proves || !connected() || raise();
+}
+
+bool session_life::raise()
+{
+    const auto until = heart_.valid_until();
+    const bool lives = bound_ && bound_->raise(until);
+    const bool outlived = bound_ && !lives;
+    if (!lives)
+        bound_ = std::make_shared<session_bound>(until);
+    return !outlived;
+}
+
+void session_life::end() noexcept
+{
+    seen_ = handle::phase::disconnected;
+    heart_.lost();
+    if (bound_)
+        bound_->end();
+}
+
+} // namespace colock::zookeeper::detail
