@@ -136,6 +136,23 @@ wait_sources::completions wait_sources::changed(const std::vector<std::string>& 
     return ended;
 }
 
+wait_sources::completions wait_sources::disarmed(const std::vector<std::string>& names)
+{
+    const std::lock_guard guard(mutex_);
+    completions ended;
+    for (const auto& name : names) {
+        const auto found = known_.find(name);
+        if (found == known_.end())
+            continue;
+        auto& which = *found->second;
+        if (which.asked == round_)
+            idle_.splice(idle_.end(), asked_, which.place);
+        which.asked = which.armed = 0;
+        take_waiters(which, ended);
+    }
+    return ended;
+}
+
 void wait_sources::begin_round() noexcept
 {
     const std::lock_guard guard(mutex_);

@@ -83,6 +83,8 @@ public:
     [[nodiscard]] completions wake(const std::vector<source_ptr>& which);
     /// Whoever waits for events of those.
     [[nodiscard]] completions changed(const std::vector<std::string>& names);
+    /// The same, and nothing more arrives for those until the server is asked again: its events come once.
+    [[nodiscard]] completions disarmed(const std::vector<std::string>& names);
     /// The connection is another one: a new round, in which all are idle.
     void begin_round() noexcept;
 

@@ -202,6 +202,34 @@ BOOST_AUTO_TEST_CASE(who_began_to_wait_before_it_was_known_that_they_must_poll_l
     BOOST_TEST(wake(all.take_due(begun, 9)) == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(where_events_come_once_the_server_is_asked_again)
+{
+    wait_sources all;
+    listener one(all, "a");
+    listener other(all, "b");
+    const auto asked = all.take_idle(9);
+    static_cast<void>(all.arm(asked));
+    one.look();
+    BOOST_TEST(one.wait());
+    BOOST_TEST(wake(all.disarmed({"a", "unknown"})) == 1U);
+    BOOST_TEST(one.wakes == 1);
+    BOOST_TEST(!all.armed("a"));
+    BOOST_TEST(all.armed("b"));
+    // Whoever comes next has missed nothing, and whoever was woken has to look.
+    BOOST_TEST(!one.wait());
+    one.look();
+    BOOST_TEST(one.wait());
+    BOOST_TEST(names_of(all.take_idle(9)) == names{"a"}, boost::test_tools::per_element());
+    // One that nobody has asked for stands where it stood.
+    listener third(all, "c");
+    BOOST_TEST(wake(all.disarmed({"c"})) == 0U);
+    BOOST_TEST(names_of(all.take_idle(9)) == names{"c"}, boost::test_tools::per_element());
+    // And is forgotten from there.
+    all.leave(*other.source, begun);
+    static_cast<void>(all.disarmed({"b"}));
+    BOOST_TEST(all.forget_unused(begun + 1h, 1s, 9).asked.empty());
+}
+
 BOOST_AUTO_TEST_CASE(dropping_all_ends_nothing_and_forgets_everything)
 {
     wait_sources all;
