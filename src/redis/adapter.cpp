@@ -12,7 +12,7 @@ namespace colock::redis {
 
 namespace detail {
 
-class redis_adapter final : public adapter, public client_events
+class redis_adapter final : public adapter, public remote::client_events
 {
 public:
     explicit redis_adapter(asio::any_io_executor executor) : adapter(std::move(executor)) {}

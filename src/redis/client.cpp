@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 struct client::runtime
 {
-    runtime(const asio::any_io_executor& executor, client& owner, std::weak_ptr<client_events> events)
+    runtime(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
         : strand(colock::detail::new_strand(executor)), told(std::move(events)), made(strand, owner.config_),
           dropped(strand, owner, owner.outbox_), commands(strand, owner, owner.config_, made, told, owner.anchor_),
           sent(strand, owner, owner.config_, commands, owner.outbox_, owner.hints_, dropped),
@@ -32,7 +32,7 @@ struct client::runtime
     }
 
     asio::any_io_executor strand;
-    reports told;
+    remote::reports told;
     links made;
     given_up dropped;
     session commands;
@@ -52,7 +52,7 @@ client::client(detail::settings checked) : config_(std::move(checked)) {}
 client::~client() = default;
 
 std::shared_ptr<client> client::make(
-    const asio::any_io_executor& executor, detail::settings checked, std::weak_ptr<client_events> events)
+    const asio::any_io_executor& executor, detail::settings checked, std::weak_ptr<remote::client_events> events)
 {
     auto made = std::make_shared<client>(std::move(checked));
     made->runtime_ = std::make_unique<runtime>(executor, *made, std::move(events));

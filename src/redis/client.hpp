@@ -3,12 +3,12 @@
 
 #include "redis/fence_anchor.hpp"
 #include "redis/outbox.hpp"
-#include "redis/parts_owner.hpp"
-#include "redis/reports.hpp"
 #include "redis/settings.hpp"
 #include "redis/waiting_writers.hpp"
 #include "remote/connection_plan.hpp"
 #include "remote/lost_requests.hpp"
+#include "remote/parts_owner.hpp"
+#include "remote/reports.hpp"
 #include "remote/wait_sources.hpp"
 
 #include <colock/adapter.hpp>
@@ -32,11 +32,11 @@ namespace colock::redis::detail {
 /// Owns the parts that do this, and turns the one timer of theirs.
 ///
 /// Thread safety: submit, watch and the waits may be called from any thread; the rest is said beside it.
-class client final : public colock::context_member, public parts_owner
+class client final : public colock::context_member, public remote::parts_owner
 {
 public:
     [[nodiscard]] static std::shared_ptr<client> make(
-        const asio::any_io_executor& executor, settings checked, std::weak_ptr<client_events> events);
+        const asio::any_io_executor& executor, settings checked, std::weak_ptr<remote::client_events> events);
     explicit client(settings checked);
     ~client() override;
 

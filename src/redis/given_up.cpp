@@ -9,7 +9,7 @@
 
 namespace colock::redis::detail {
 
-given_up::given_up(const asio::any_io_executor& strand, parts_owner& owner, outbox& recycler)
+given_up::given_up(const asio::any_io_executor& strand, remote::parts_owner& owner, outbox& recycler)
     : strand_(strand), owner_(owner), recycler_(recycler)
 {
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "redis/outbox.hpp"
-#include "redis/parts_owner.hpp"
+#include "remote/parts_owner.hpp"
 #include "remote/wait_sources.hpp"
 
 #include <colock/adapter.hpp>
@@ -24,7 +24,7 @@ inline constexpr std::size_t most_per_turn = 256;
 class given_up
 {
 public:
-    given_up(const asio::any_io_executor& strand, parts_owner& owner, outbox& recycler);
+    given_up(const asio::any_io_executor& strand, remote::parts_owner& owner, outbox& recycler);
 
     void add(std::deque<batch_ptr> operations, const failure_ptr& why);
     void add(remote::wait_sources::completions waits);
@@ -43,7 +43,7 @@ private:
     void tell_some();
 
     const asio::any_io_executor strand_;
-    parts_owner& owner_;
+    remote::parts_owner& owner_;
     outbox& recycler_;
     std::deque<part> operations_;
     std::deque<completion<woken>> waits_;

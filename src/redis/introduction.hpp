@@ -3,9 +3,9 @@
 
 #include "redis/fence_anchor.hpp"
 #include "redis/link.hpp"
-#include "redis/reports.hpp"
 #include "redis/settings.hpp"
 #include "remote/lost_requests.hpp"
+#include "remote/reports.hpp"
 
 #include <functional>
 #include <memory>
@@ -29,7 +29,7 @@ public:
         const settings& config;
         remote::lost_requests& lost;
         fence_anchor& anchor;
-        reports& told;
+        remote::reports& told;
     };
 
     introduction(std::shared_ptr<link> on, surroundings around, handler ended);

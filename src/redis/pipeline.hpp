@@ -3,8 +3,8 @@
 
 #include "redis/given_up.hpp"
 #include "redis/outbox.hpp"
-#include "redis/parts_owner.hpp"
 #include "redis/session.hpp"
+#include "remote/parts_owner.hpp"
 
 #include <colock/adapter.hpp>
 #include <colock/clock.hpp>
@@ -23,7 +23,7 @@ namespace colock::redis::detail {
 class pipeline
 {
 public:
-    pipeline(const asio::any_io_executor& strand, parts_owner& owner, const settings& config, session& on,
+    pipeline(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config, session& on,
         outbox& unsent, flush_hints& hints, given_up& dropped);
 
     void flush();
@@ -47,7 +47,7 @@ private:
     [[nodiscard]] std::vector<operation_ptr> take_unanswered(lease_clock::time_point now, std::size_t& room);
 
     const asio::any_io_executor strand_;
-    parts_owner& owner_;
+    remote::parts_owner& owner_;
     const settings& config_;
     session& session_;
     outbox& outbox_;

@@ -10,8 +10,8 @@
 
 namespace colock::redis::detail {
 
-session::session(const asio::any_io_executor& strand, parts_owner& owner, const settings& config, links& made_by,
-    reports& told, fence_anchor& anchor)
+session::session(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+    links& made_by, remote::reports& told, fence_anchor& anchor)
     : owner_(owner), config_(config), links_(made_by), reports_(told), anchor_(anchor), retry_(strand),
       plan_(saturating_cast(config.idle_timeout), news_)
 {

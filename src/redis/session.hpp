@@ -3,11 +3,11 @@
 
 #include "redis/introduction.hpp"
 #include "redis/links.hpp"
-#include "redis/parts_owner.hpp"
 #include "redis/sentinel_search.hpp"
 #include "remote/connection_news.hpp"
 #include "remote/connection_plan.hpp"
 #include "remote/lost_requests.hpp"
+#include "remote/parts_owner.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -26,8 +26,8 @@ public:
     using plan_type = remote::connection_plan;
     using event = plan_type::event;
 
-    session(const asio::any_io_executor& strand, parts_owner& owner, const settings& config, links& made_by,
-        reports& told, fence_anchor& anchor);
+    session(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config, links& made_by,
+        remote::reports& told, fence_anchor& anchor);
 
     /// Lets the plan know, and does what it says.
     /// \param loss why it has ended, if it has
@@ -66,10 +66,10 @@ private:
     void retry_in(lease_clock::duration delay);
     [[nodiscard]] std::string address() const;
 
-    parts_owner& owner_;
+    remote::parts_owner& owner_;
     const settings& config_;
     links& links_;
-    reports& reports_;
+    remote::reports& reports_;
     fence_anchor& anchor_;
     asio::steady_timer retry_;
     remote::connection_news news_;

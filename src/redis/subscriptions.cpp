@@ -32,8 +32,8 @@ void wake_all(remote::wait_sources::completions ended)
 
 } // namespace
 
-subscriptions::subscriptions(const asio::any_io_executor& strand, parts_owner& owner, const settings& config,
-    links& made_by, reports& told, session& requests, remote::wait_sources& sources)
+subscriptions::subscriptions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+    links& made_by, remote::reports& told, session& requests, remote::wait_sources& sources)
     : strand_(strand), owner_(owner), config_(config), links_(made_by), reports_(told), requests_(requests),
       sources_(sources), retry_(strand)
 {

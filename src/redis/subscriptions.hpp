@@ -2,11 +2,11 @@
 #pragma once
 
 #include "redis/links.hpp"
-#include "redis/parts_owner.hpp"
 #include "redis/reply.hpp"
-#include "redis/reports.hpp"
 #include "redis/session.hpp"
 #include "remote/listening_plan.hpp"
+#include "remote/parts_owner.hpp"
+#include "remote/reports.hpp"
 #include "remote/wait_sources.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -28,8 +28,8 @@ public:
     using plan_type = remote::listening_plan;
     using event = plan_type::event;
 
-    subscriptions(const asio::any_io_executor& strand, parts_owner& owner, const settings& config, links& made_by,
-        reports& told, session& requests, remote::wait_sources& sources);
+    subscriptions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+        links& made_by, remote::reports& told, session& requests, remote::wait_sources& sources);
 
     /// Lets the plan know, and does what it says.
     void on(event what);
@@ -62,10 +62,10 @@ private:
     [[nodiscard]] bool poll_some();
 
     const asio::any_io_executor strand_;
-    parts_owner& owner_;
+    remote::parts_owner& owner_;
     const settings& config_;
     links& links_;
-    reports& reports_;
+    remote::reports& reports_;
     session& requests_;
     remote::wait_sources& sources_;
     asio::steady_timer retry_;

@@ -26,7 +26,7 @@ struct told_operation final : operation
     const std::function<void(errc)> told;
 };
 
-struct crowd final : parts_owner
+struct crowd final : remote::parts_owner
 {
     [[nodiscard]] remote::connection_plan::demand demand() const noexcept override { return {}; }
     void opened() override {}

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-namespace colock::redis::detail {
+namespace colock::remote {
 
 /// The client, as its parts see it: they work on one strand, and none knows of those above it, which use it.
 class parts_owner : public std::enable_shared_from_this<parts_owner>
@@ -21,7 +21,7 @@ public:
     }
 
     /// For the connection for commands.
-    [[nodiscard]] virtual remote::connection_plan::demand demand() const noexcept = 0;
+    [[nodiscard]] virtual connection_plan::demand demand() const noexcept = 0;
     /// Requests may be sent, on a connection that is a new one.
     virtual void opened() = 0;
     /// No other attempt to connect would help: ends what waits for one, and lets the session know that it rests.
@@ -36,4 +36,4 @@ protected:
     ~parts_owner() = default;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::remote

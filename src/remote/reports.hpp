@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::remote {
 
 /// Told what happens to the connection. Calls come from the client's strand.
 class client_events
@@ -36,8 +36,8 @@ public:
 
     /// \param loss of `suspended`
     /// \param problem of `unreachable`, as is `address`
-    void tell(remote::connection_news::item what, const error_code& loss, const failure_ptr& problem,
-        std::string_view address) const;
+    void tell(
+        connection_news::item what, const error_code& loss, const failure_ptr& problem, std::string_view address) const;
     void warn_once(std::string message);
 
 private:
@@ -45,4 +45,4 @@ private:
     std::set<std::string> warned_;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::remote

@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/reports.hpp"
+#include "remote/reports.hpp"
 
-namespace colock::redis::detail {
+namespace colock::remote {
 
-void reports::tell(remote::connection_news::item what, const error_code& loss, const failure_ptr& problem,
-    std::string_view address) const
+void reports::tell(
+    connection_news::item what, const error_code& loss, const failure_ptr& problem, std::string_view address) const
 {
-    using item = remote::connection_news::item;
+    using item = connection_news::item;
     const auto events = to_.lock();
     if (!events)
         return;
@@ -37,4 +37,4 @@ void reports::warn_once(std::string message)
         events->on_warning(*kept);
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::remote
