@@ -84,6 +84,6 @@ const colock::contract::registration map_backend({
                 return std::make_shared<map_adapter>(io.get_executor(), store);
             };
         },
-        std::chrono::milliseconds(300)),
+        std::chrono::seconds(1)),
 });
 //]

@@ -1,9 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "served.hpp"
 #include "support/print.hpp"
+#include "support/sockets.hpp"
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <filesystem>
@@ -11,21 +10,6 @@
 #include <string>
 
 namespace colock::testing {
-
-namespace {
-
-/// A bare machine may have neither a hosts file nor anything else that knows this name.
-boost::test_tools::assertion_result localhost_has_an_address(boost::unit_test::test_unit_id)
-{
-    asio::io_context io;
-    error_code failed;
-    asio::ip::tcp::resolver(io).resolve(asio::ip::tcp::v4(), "localhost", "", failed);
-    boost::test_tools::assertion_result known(!failed);
-    known.message() << "this machine does not know the name localhost";
-    return known;
-}
-
-} // namespace
 
 BOOST_AUTO_TEST_SUITE(redis_commands)
 
@@ -99,7 +83,7 @@ BOOST_AUTO_TEST_CASE(no_thread_is_started_for_a_numeric_address)
     f.speak->give_back(claim);
 }
 
-BOOST_AUTO_TEST_CASE(a_name_is_resolved, *boost::unit_test::precondition(localhost_has_an_address))
+BOOST_AUTO_TEST_CASE(a_name_is_resolved, *boost::unit_test::precondition(knows_localhost))
 {
     served f;
     f.speak.emplace(f.io,

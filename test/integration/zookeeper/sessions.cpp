@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(the_server_decides_on_the_timeout)
     BOOST_TEST((one.talk->life().timeout() == 10s));
 }
 
-BOOST_AUTO_TEST_CASE(a_server_is_found_by_its_name)
+BOOST_AUTO_TEST_CASE(a_server_is_found_by_its_name, *boost::unit_test::precondition(knows_localhost))
 {
     client one(
         std::vector<endpoint>{{"no.such.host.invalid", "2181"}, {"localhost", std::to_string(shared_zookeeper())}}, 6s);
