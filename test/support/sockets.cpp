@@ -3,9 +3,6 @@
 
 #include "support/process.hpp"
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-
 #include <chrono>
 #include <random>
 #include <stdexcept>
@@ -71,17 +68,6 @@ void write_all(int socket, std::string_view text)
             throw std::runtime_error("a test's server has closed its connection");
         text.remove_prefix(static_cast<std::size_t>(written));
     }
-}
-
-boost::test_tools::assertion_result knows_localhost(boost::unit_test::test_unit_id)
-{
-    namespace asio = boost::asio;
-    asio::io_context io;
-    boost::system::error_code failed;
-    asio::ip::tcp::resolver(io).resolve(asio::ip::tcp::v4(), "localhost", "", failed);
-    boost::test_tools::assertion_result known(!failed);
-    known.message() << "this machine does not know the name localhost";
-    return known;
 }
 
 void wait_until_serving(child_process& program, std::uint16_t port, const char* why_not)

@@ -1,8 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <boost/test/unit_test.hpp>
-
 #include <cstdint>
 #include <string_view>
 
@@ -16,9 +14,6 @@ namespace colock::testing {
 
 /// \throws std::runtime_error if the other end has closed.
 void write_all(int socket, std::string_view text);
-
-/// A precondition: a bare machine may have neither a hosts file nor anything else that knows this name.
-[[nodiscard]] boost::test_tools::assertion_result knows_localhost(boost::unit_test::test_unit_id asked);
 
 class child_process;
 /// Waits until the program listens on its port.

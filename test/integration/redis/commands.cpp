@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "served.hpp"
+#include "support/localhost.hpp"
 #include "support/print.hpp"
-#include "support/sockets.hpp"
 
 #include <boost/test/unit_test.hpp>
 

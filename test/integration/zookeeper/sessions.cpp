@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "fixture.hpp"
+#include "support/localhost.hpp"
 #include "support/peer.hpp"
 #include "support/sockets.hpp"
 
