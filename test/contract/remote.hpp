@@ -108,8 +108,13 @@ public:
     template <class T>
     error failure_of(asio::awaitable<T> verb, where at = where::current())
     {
+        return failure_of(start(std::move(verb)), at);
+    }
+    template <class T>
+    error failure_of(running<T> under_way, where at = where::current())
+    {
         try {
-            static_cast<void>(run(std::move(verb), at));
+            static_cast<void>(get(std::move(under_way), at));
         } catch (const error& thrown) {
             return thrown;
         }

@@ -118,7 +118,7 @@ COLOCK_REMOTE_CASE(a_hand_over_that_is_lost_leaves_one_holder_at_most)
         on.link().cut(what);
         const auto outcome = on.hand_over(held, next);
         BOOST_TEST(outcome.created.status == create_status::failed);
-        on.check_stored(1);
+        BOOST_TEST(on.link().stored().size() <= 1U);
         next->taint();
         on.settle(next);
         on.settle(held);

@@ -112,17 +112,25 @@ COLOCK_REMOTE_CASE(a_question_to_an_absent_server_is_answered_by_an_error)
     auto held = on.run(locks.acquire("k"));
     on.link().refuse(true);
     on.until([&] { return told->times("suspended") > 0; });
-    std::vector<error> failures{on.failure_of(held.is_locked())};
-    failures.push_back(on.failure_of([](lock& of) -> asio::awaitable<int> {
+    // At once: a session would end, and the lock with it, if one waited for the other.
+    auto stands = on.start(held.is_locked());
+    auto extended = on.start([](lock& of) -> asio::awaitable<int> {
         co_await of.extend(20min);
         co_return 1;
-    }(held)));
+    }(held));
+    std::vector<error> failures;
     if (on.able().list) {
-        failures.push_back(on.failure_of(locks.is_locked("k")));
-        failures.push_back(on.failure_of(locks.list()));
-        failures.push_back(on.failure_of(locks.break_lock("k")));
-        failures.push_back(on.failure_of(locks.purge()));
+        auto taken = on.start(locks.is_locked("k"));
+        auto listed = on.start(locks.list());
+        auto broken = on.start(locks.break_lock("k"));
+        auto purged = on.start(locks.purge());
+        failures.push_back(on.failure_of(std::move(taken)));
+        failures.push_back(on.failure_of(std::move(listed)));
+        failures.push_back(on.failure_of(std::move(broken)));
+        failures.push_back(on.failure_of(std::move(purged)));
     }
+    failures.push_back(on.failure_of(std::move(stands)));
+    failures.push_back(on.failure_of(std::move(extended)));
     for (const auto& failed : failures) {
         BOOST_TEST((failed.code() == errc::unavailable), failed.what());
         BOOST_TEST(failed.cause().failed(), failed.what());

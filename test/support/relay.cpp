@@ -130,7 +130,8 @@ void relay::pass(connection& on)
 void relay::pass_request(connection& on, const std::string& said)
 {
     on.tail += said;
-    const bool found = !looked_for_.empty() && on.tail.find(looked_for_) != std::string::npos;
+    const bool found = std::ranges::any_of(
+        looked_for_, [&](const std::string& each) { return on.tail.find(each) != std::string::npos; });
     if (found && answers_left_ > 0) {
         ++cuts_;
         on.tail.clear();
@@ -195,6 +196,11 @@ void relay::deliver()
 
 void relay::cut_at_bytes(std::string bytes, loss what)
 {
+    cut_at_any({std::move(bytes)}, what);
+}
+
+void relay::cut_at_any(std::vector<std::string> bytes, loss what)
+{
     const std::lock_guard guard(mutex_);
     looked_for_ = std::move(bytes);
     lost_ = what;
@@ -205,7 +211,7 @@ void relay::cut_at_bytes(std::string bytes, loss what)
 void relay::answer_at_bytes(std::string bytes, std::string_view reply, int times)
 {
     const std::lock_guard guard(mutex_);
-    looked_for_ = std::move(bytes);
+    looked_for_ = {std::move(bytes)};
     answer_ = reply;
     answers_left_ = times;
     for (const auto& each : connections_)

@@ -46,6 +46,8 @@ public:
 
     /// The next request with `bytes` in it, at most 64, or its reply, is lost. Once.
     void cut_at_bytes(std::string bytes, loss what);
+    /// The same, with any of these in it.
+    void cut_at_any(std::vector<std::string> bytes, loss what);
     /// The next `times` requests with `bytes` in them, at most 64, are kept from the server: `reply` is their answer.
     void answer_at_bytes(std::string bytes, std::string_view reply, int times = 1);
     /// How many requests were found so far.
@@ -72,7 +74,7 @@ private:
     std::atomic<int> cuts_{0};
     std::mutex mutex_;
     std::vector<std::unique_ptr<connection>> connections_;
-    std::string looked_for_;
+    std::vector<std::string> looked_for_;
     loss lost_ = loss::request;
     std::string answer_;
     int answers_left_ = 0;
