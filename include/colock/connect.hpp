@@ -16,6 +16,7 @@ namespace colock {
 /// - `redis+quorum://[[user]:password@]host[:port],host[:port],host[:port][/database]`: a quorum over these masters;
 /// with
 ///   `rediss+quorum` over TLS
+/// - `zookeeper://`: see zookeeper::options::url
 ///
 /// Does no I/O.
 ///

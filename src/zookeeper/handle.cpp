@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/handle.hpp"
 
+#include "zookeeper/codes.hpp"
+
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -18,39 +20,6 @@ namespace {
 std::mutex driver_mutex;
 /// Whose call is under way.
 handle* calling = nullptr;
-
-status status_of(int code)
-{
-    switch (code) {
-    case ZOK:
-        return status::ok;
-    case ZNONODE:
-        return status::no_node;
-    case ZNODEEXISTS:
-        return status::node_exists;
-    case ZNOTEMPTY:
-        return status::not_empty;
-    case ZBADVERSION:
-        return status::bad_version;
-    case ZNOAUTH:
-    case ZAUTHFAILED:
-    case ZSESSIONCLOSEDREQUIRESASLAUTH:
-        return status::access_denied;
-    case ZSESSIONEXPIRED:
-        return status::ended;
-    case ZCONNECTIONLOSS:
-    case ZOPERATIONTIMEOUT:
-    case ZRUNTIMEINCONSISTENCY:
-    case ZDATAINCONSISTENCY:
-    case ZMARSHALLINGERROR:
-    case ZSYSTEMERROR:
-    case ZSESSIONMOVED:
-    case ZCLOSING:
-        return status::unanswered;
-    default:
-        return status::refused;
-    }
-}
 
 node_stat stat_of(const Stat& from)
 {
@@ -196,9 +165,28 @@ private:
     std::lock_guard<std::mutex> lock_;
 };
 
-handle::handle(const std::string& servers, std::chrono::milliseconds session_timeout, const std::string& user)
-    : owns_nodes_(!user.empty())
+/// As the driver wants them.
+struct handle::rights
 {
+    explicit rights(std::vector<access_right> access) : given(std::move(access)), entries(given.size())
+    {
+        for (std::size_t i = 0; i < given.size(); ++i)
+            entries[i] = {
+                static_cast<std::int32_t>(given[i].permissions), {given[i].scheme.data(), given[i].id.data()}};
+        all = {static_cast<std::int32_t>(entries.size()), entries.data()};
+    }
+
+    std::vector<access_right> given;
+    std::vector<ACL> entries;
+    ACL_vector all{};
+};
+
+handle::handle(const std::string& servers, std::chrono::milliseconds session_timeout, const std::string& user,
+    std::vector<access_right> access)
+{
+    if (access.empty())
+        access.push_back(user.empty() ? access_right{} : access_right{.scheme = "auth", .id = ""});
+    rights_ = std::make_unique<rights>(std::move(access));
     const guard driving(*this);
     // It would seed random(), which is the program's, to shuffle the list.
     zoo_deterministic_conn_order(1);
@@ -209,7 +197,7 @@ handle::handle(const std::string& servers, std::chrono::milliseconds session_tim
         throw std::bad_alloc();
     // Else it would look up its servers' names at every turn, and block.
     zoo_set_servers_resolution_delay(driver_, -1);
-    if (owns_nodes_)
+    if (!user.empty())
         zoo_add_auth(driver_, "digest", user.data(), static_cast<int>(user.size()), nullptr, nullptr);
 }
 
@@ -316,8 +304,8 @@ void handle::dispose(int refused, std::unique_ptr<request>&& asked)
 void handle::create(const std::string& path, std::string_view data, node_kind lives, std::unique_ptr<request> asked)
 {
     const guard driving(*this);
-    const auto code = zoo_acreate2(driver_, path.c_str(), data.data(), static_cast<int>(data.size()),
-        owns_nodes_ ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE, mode_of(lives), &on_created, asked.get());
+    const auto code = zoo_acreate2(driver_, path.c_str(), data.data(), static_cast<int>(data.size()), &rights_->all,
+        mode_of(lives), &on_created, asked.get());
     dispose(code, std::move(asked));
 }
 
@@ -371,7 +359,6 @@ void handle::multi(const std::vector<change>& changes, std::unique_ptr<request> 
     all->results.resize(changes.size());
     all->paths.resize(changes.size());
     all->stats.resize(changes.size());
-    const auto* const rights = owns_nodes_ ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
     for (std::size_t i = 0; i < changes.size(); ++i) {
         const auto& each = changes[i];
         auto& operation = all->operations[i];
@@ -379,8 +366,8 @@ void handle::multi(const std::vector<change>& changes, std::unique_ptr<request> 
         switch (each.what) {
         case change::kind::create:
             all->paths[i].resize(each.path.size() + room);
-            zoo_create_op_init(&operation, each.path.c_str(), each.data.data(), size, rights, mode_of(each.lives),
-                all->paths[i].data(), static_cast<int>(all->paths[i].size()));
+            zoo_create_op_init(&operation, each.path.c_str(), each.data.data(), size, &rights_->all,
+                mode_of(each.lives), all->paths[i].data(), static_cast<int>(all->paths[i].size()));
             break;
         case change::kind::remove:
             zoo_delete_op_init(&operation, each.path.c_str(), -1);

@@ -5,6 +5,7 @@
 #include "zookeeper/reply.hpp"
 
 #include <colock/clock.hpp>
+#include <colock/zookeeper/adapter.hpp>
 
 #include <boost/intrusive/slist.hpp>
 
@@ -94,8 +95,10 @@ public:
 
     /// \param servers numeric addresses, as server_list has them
     /// \param user empty, or with ':' and the password behind it
+    /// \param access of what is created; empty: everything to the user, or to everybody where there is none
     /// \throws std::bad_alloc
-    handle(const std::string& servers, std::chrono::milliseconds session_timeout, const std::string& user);
+    handle(const std::string& servers, std::chrono::milliseconds session_timeout, const std::string& user,
+        std::vector<access_right> access);
     ~handle();
     handle(const handle&) = delete;
     handle& operator=(const handle&) = delete;
@@ -114,7 +117,6 @@ public:
     [[nodiscard]] std::chrono::milliseconds session_timeout() const noexcept;
     [[nodiscard]] std::int64_t session_id() const noexcept;
 
-    /// Nodes that are made can be used by everybody, or only by the user that was given.
     void create(const std::string& path, std::string_view data, node_kind lives, std::unique_ptr<request> asked);
     void remove(const std::string& path, std::unique_ptr<request> asked);
     void write(const std::string& path, std::string_view data, std::unique_ptr<request> asked);
@@ -139,10 +141,11 @@ public:
 
 private:
     class guard;
+    struct rights;
 
     void dispose(int refused, std::unique_ptr<request>&& asked);
 
-    bool owns_nodes_;
+    std::unique_ptr<rights> rights_;
     _zhandle* driver_ = nullptr;
     told_list told_;
     bool missed_ = false;

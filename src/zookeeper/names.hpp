@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/zookeeper/adapter.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,16 +19,7 @@ namespace colock::zookeeper::detail {
 /// Two hexadecimal digits, the same in every build: a folder for a part of the keys.
 [[nodiscard]] std::string bucket_of(std::string_view key);
 
-/// How nodes are called.
-enum class layout : unsigned char
-{
-    /// Ours.
-    standard,
-    /// Of Curator's InterProcessMutex, which kazoo can join.
-    curator_mutex,
-    /// Of Curator's InterProcessReadWriteLock.
-    curator_read_write,
-};
+using zookeeper::layout;
 
 enum class role : unsigned char
 {

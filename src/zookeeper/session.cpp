@@ -101,7 +101,7 @@ void session::open()
     std::ranges::shuffle(run.servers, std::random_device());
     const auto& where = settings_.where;
     handle_ = std::make_unique<handle>(server_list(run.servers), settings_.session_timeout,
-        where.user.empty() ? std::string() : where.user + ':' + where.password);
+        where.user.empty() ? std::string() : where.user + ':' + where.password, settings_.access);
     phase_ = phase::driving;
     turn();
     step(false, false);
@@ -303,7 +303,16 @@ void session::send_beat()
         self->life_.heart().beat_ended(lease_clock::now());
         if (answer.what == status::no_node)
             make_nodes(self->asked_, clock);
-        if (answer.what != status::access_denied)
+        if (answer.what == status::access_denied)
+            self->tell_denied(clock);
+    });
+}
+
+/// What was asked meanwhile has an answer of its own, and is told first.
+void session::tell_denied(const std::string& path)
+{
+    asked_.sync(path, [self = shared_from_this()](const reply& answer) {
+        if (!answer.ok())
             return;
         self->post_.add(postbox::news::denied);
         self->post_step();

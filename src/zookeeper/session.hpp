@@ -18,12 +18,15 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace colock::zookeeper::detail {
 
 struct session_settings
 {
     location where{};
+    /// Of what is created; empty: everything to the user, or to everybody where there is none.
+    std::vector<access_right> access{};
     /// Asked for; the server decides.
     std::chrono::milliseconds session_timeout{15'000};
     /// Default: 2 s, or half the timeout if that is less.
@@ -84,6 +87,7 @@ private:
     void collect();
     void tell();
     void send_beat();
+    void tell_denied(const std::string& path);
     [[nodiscard]] handle* take_request() override;
     void refuse(std::unique_ptr<request> unsent) override;
 

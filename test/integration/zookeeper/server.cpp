@@ -3,10 +3,12 @@
 
 #include "support/sockets.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -27,9 +29,9 @@ std::string ask(std::uint16_t port, std::string_view request, std::size_t enough
     if (socket < 0)
         return {};
     write_all(socket, request);
-    std::string answer(4096, '\0');
+    std::string answer(65'536, '\0');
     std::size_t size = 0;
-    while (size < enough) {
+    while (size < std::min(enough, answer.size())) {
         const auto got = ::recv(socket, answer.data() + size, answer.size() - size, 0);
         if (got <= 0)
             break;
@@ -89,6 +91,32 @@ void end_session(std::uint16_t port, std::int64_t session)
     put(taken_on, session);
     if (answer.find(taken_on) == std::string::npos)
         throw std::runtime_error("a test's ZooKeeper server does not know the session that is to be ended");
+}
+
+std::vector<std::string> ephemeral_nodes(std::uint16_t port)
+{
+    // Below each session, indented.
+    std::istringstream told(ask(port, "dump", std::string::npos));
+    std::vector<std::string> nodes;
+    for (std::string line; std::getline(told, line);) {
+        if (line.starts_with("\t/"))
+            nodes.push_back(line.substr(1));
+    }
+    return nodes;
+}
+
+std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path)
+{
+    std::istringstream told(ask(port, "dump", std::string::npos));
+    std::vector<std::int64_t> sessions;
+    std::int64_t session = 0;
+    for (std::string line; std::getline(told, line);) {
+        if (line.starts_with("0x"))
+            session = static_cast<std::int64_t>(std::stoull(line, nullptr, 16));
+        else if (line.starts_with('\t' + std::string(path)) && (sessions.empty() || sessions.back() != session))
+            sessions.push_back(session);
+    }
+    return sessions;
 }
 
 zookeeper_server::zookeeper_server() : port_(free_port()), folder_(make_folder())

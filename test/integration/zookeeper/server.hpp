@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace colock::testing {
 
@@ -15,6 +17,12 @@ namespace colock::testing {
 /// Ends a session as its owner would, from another connection. The password of a session follows from its number.
 /// \throws std::runtime_error if there is no such session
 void end_session(std::uint16_t port, std::int64_t session);
+
+/// The nodes that live as long as a session, past any client.
+[[nodiscard]] std::vector<std::string> ephemeral_nodes(std::uint16_t port);
+
+/// The sessions that have one of those below that path.
+[[nodiscard]] std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path);
 
 /// A ZooKeeper server of its own, alone, in a temporary folder. Its ticks are of 500 ms.
 class zookeeper_server

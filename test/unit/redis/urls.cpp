@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(connect_knows_its_schemes)
     BOOST_TEST(made("redis+sentinel://h/main") == "redis");
     BOOST_TEST(made("redis+quorum://u:p@a,b:2,c/1") == "redis quorum");
     BOOST_TEST(made("rediss+quorum://a,b,c") == "redis quorum");
-    for (const auto* url : {"", "memory", "secret", "secret://h", "redis", "zookeeper://u:secret@h",
+    for (const auto* url : {"", "memory", "secret", "secret://h", "redis", "etcd://u:secret@h",
              "redis+quorum://u:secret@a,b", "redis+quorum://u:secret@a,,c", "redis+quorum://u:secret@a,a,b",
              "redis+other://u:secret@h", "redis+quorum", "rediss+"})
     {

@@ -1,0 +1,41 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "remote/deadlines.hpp"
+#include "remote/operation_memory.hpp"
+
+#include <colock/adapter.hpp>
+#include <colock/clock.hpp>
+
+#include <boost/intrusive/list_hook.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+
+namespace colock::zookeeper::detail {
+
+using remote::delivery;
+
+/// What an adapter asks for: some requests, in one write or one after the other, and what becomes of them. On the
+/// client's strand once it was submitted.
+class operation : public remote::operation_memory,
+                  public boost::intrusive_ref_counter<operation>,
+                  public boost::intrusive::list_base_hook<>
+{
+public:
+    operation() = default;
+    operation(const operation&) = delete;
+    operation& operator=(const operation&) = delete;
+    virtual ~operation() = default;
+
+    /// Requests can be sent. Again, if they could not after all, or if their session was over before they were.
+    virtual void start() = 0;
+    /// Its time is over, or it is not wanted here any more; it ends with that.
+    virtual void fail(delivery how, failure_ptr why) = 0;
+    /// While it was not started: nobody waits for it, and it gives nothing back.
+    [[nodiscard]] virtual bool unwanted() const noexcept { return false; }
+
+    lease_clock::time_point deadline{};
+};
+using operation_ptr = boost::intrusive_ptr<operation>;
+
+} // namespace colock::zookeeper::detail

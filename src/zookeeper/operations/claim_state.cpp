@@ -1,0 +1,51 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/operations/claim_state.hpp"
+
+#include <memory>
+
+namespace colock::zookeeper::detail {
+
+void claim_state::enter(const sessions& all)
+{
+    if (session != all.number())
+        leave();
+    session = all.number();
+    if (!stay)
+        stay = all.enter();
+}
+
+void claim_state::leave() noexcept
+{
+    node.clear();
+    stay.reset();
+    fence = 0;
+    granted = false;
+}
+
+void claim_state::stop_waiting() noexcept
+{
+    source.reset();
+    watched.clear();
+    blocker.clear();
+}
+
+claim_state* find_state(const claim& of) noexcept
+{
+    return static_cast<claim_state*>(of.slot.get());
+}
+
+claim_state& state_of(claim& of)
+{
+    if (!of.slot)
+        of.slot = std::make_shared<claim_state>();
+    return *find_state(of);
+}
+
+void note_look(const sessions& all, claim& of)
+{
+    auto* const state = find_state(of);
+    if (state && state->creates.dispel(all.number(), all.lost()))
+        of.clear_taint();
+}
+
+} // namespace colock::zookeeper::detail

@@ -1,0 +1,50 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "remote/lost_requests.hpp"
+#include "remote/wait_sources.hpp"
+#include "zookeeper/sessions.hpp"
+
+#include <colock/claim.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace colock::zookeeper::detail {
+
+/// What the adapter keeps with a claim.
+struct claim_state
+{
+    /// In which it has a node, or may have.
+    remote::connection_number session = 0;
+    sessions::stay stay{};
+    /// Where its node is; empty: none is known.
+    std::string node{};
+    /// The number of the transaction that made it.
+    std::uint64_t fence = 0;
+    /// It was first in the line.
+    bool granted = false;
+    /// Creates that were sent, and not answered.
+    remote::doubts creates{};
+
+    /// What it waits for, as `watches` calls it; and that it does.
+    std::string blocker{};
+    std::string watched{};
+    std::optional<remote::interest> source{};
+
+    /// It may have a node in the session in use; what was in another is over with that, or in doubt.
+    void enter(const sessions& all);
+    /// It has no node.
+    void leave() noexcept;
+    void stop_waiting() noexcept;
+};
+
+/// Null for a claim that never was sent.
+[[nodiscard]] claim_state* find_state(const claim& of) noexcept;
+[[nodiscard]] claim_state& state_of(claim& of);
+
+/// Its folder was listed in the session in use, behind all that was sent in it for the claim.
+void note_look(const sessions& all, claim& of);
+
+} // namespace colock::zookeeper::detail

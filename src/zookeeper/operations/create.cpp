@@ -1,0 +1,259 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/operations/operations.hpp"
+
+#include "zookeeper/line.hpp"
+#include "zookeeper/operations/claim_state.hpp"
+#include "zookeeper/operations/names.hpp"
+#include "zookeeper/operations/request_operation.hpp"
+
+#include <string>
+#include <utility>
+
+namespace colock::zookeeper::detail {
+
+namespace {
+
+/// The driver's code for a kind of node that the server does not know.
+constexpr int unimplemented = -6;
+/// A folder may be cleaned up between its making and the first node in it, but not every time.
+constexpr int most_attempts = 5;
+
+class create_operation final : public request_operation
+{
+public:
+    create_operation(client& owner, claim_ptr claim, completion<create_outcome> done)
+        : request_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
+          folder_(key_folder(config(), claim_->key())), prefix_(claim_prefix(config(), *claim_))
+    {
+    }
+
+    [[nodiscard]] bool unwanted() const noexcept override { return claim_->cancelled(); }
+
+private:
+    void begin() override
+    {
+        auto& state = state_of(*claim_);
+        state.enter(talks());
+        is_creating_ = false;
+        attempts_ = 0;
+        if (!state.creates.empty())
+            look_for_lost();
+        else if (state.node.empty())
+            make();
+        else
+            list();
+    }
+
+    /// One that was made without our hearing of it stands in the line already.
+    void look_for_lost()
+    {
+        auto* const by = ask();
+        if (!by)
+            return;
+        by->sync(folder_, replied());
+        by->children(folder_, then(&create_operation::looked));
+    }
+
+    void looked(const reply& got)
+    {
+        if (!got.ok() && got.what != status::no_node) {
+            end_failed(got);
+            return;
+        }
+        note_look(talks(), *claim_);
+        const auto found = made_for(prefix_, got.names);
+        if (found.empty()) {
+            make();
+            return;
+        }
+        auto& state = state_of(*claim_);
+        state.node = child_path(folder_, found.front());
+        if (auto* const by = ask())
+            by->exists(state.node, then(&create_operation::found));
+    }
+
+    void found(const reply& got)
+    {
+        auto& state = state_of(*claim_);
+        if (got.what == status::no_node) {
+            state.node.clear();
+            make();
+        } else if (!got.ok()) {
+            end_failed(got);
+        } else {
+            state.fence = static_cast<std::uint64_t>(got.stat.created_in);
+            list();
+        }
+    }
+
+    /// With the line, in one write.
+    void make()
+    {
+        auto* const by = ask();
+        if (!by)
+            return;
+        if (++attempts_ > most_attempts) {
+            end_failed(trouble_);
+            return;
+        }
+        is_creating_ = true;
+        const auto data = config().standard() ? to_text(*claim_, claim_->ttl()) : std::string();
+        by->create(child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, then(&create_operation::made));
+        by->children(folder_, then(&create_operation::listed));
+    }
+
+    void made(const reply& got)
+    {
+        is_creating_ = false;
+        auto& state = state_of(*claim_);
+        if (got.ok()) {
+            state.node = got.text;
+            state.fence = static_cast<std::uint64_t>(got.stat.created_in);
+        } else if (got.what == status::no_node) {
+            make_folder();
+        } else {
+            if (got.what == status::unanswered)
+                state.creates.add(talks().number());
+            end_failed(got);
+        }
+    }
+
+    /// And the node again, in one write.
+    void make_folder()
+    {
+        begin_round();
+        auto* const by = ask();
+        if (!by)
+            return;
+        make_nodes(*by, bucket_folder(config(), claim_->key()));
+        by->create(folder_, {}, plain_folders_ ? node_kind::persistent : node_kind::container,
+            then(&create_operation::made_folder));
+        make();
+    }
+
+    void made_folder(const reply& got)
+    {
+        if (got.what == status::refused && got.code == unimplemented)
+            plain_folders_ = true;
+        else if (!got.ok() && got.what != status::node_exists)
+            trouble_ = got;
+    }
+
+    void list()
+    {
+        if (auto* const by = ask())
+            by->children(folder_, then(&create_operation::listed));
+    }
+
+    void listed(const reply& got)
+    {
+        auto& state = state_of(*claim_);
+        if (!got.ok() && got.what != status::no_node) {
+            end_failed(got);
+            return;
+        }
+        const auto own = state.node.substr(state.node.rfind('/') + 1);
+        const auto stands = stand_in_line(config().layout, got.names, own, claim_->max_holders());
+        switch (stands.what) {
+        case standing::kind::absent:
+            // Somebody has removed it.
+            state.leave();
+            state.enter(talks());
+            make_folder();
+            return;
+        case standing::kind::first:
+            grant();
+            return;
+        case standing::kind::behind_one:
+            wait_for(watches::of_node(child_path(folder_, stands.blocker)));
+            return;
+        case standing::kind::behind_some:
+            wait_for(watches::of_children(folder_));
+            return;
+        }
+    }
+
+    void grant()
+    {
+        auto& state = state_of(*claim_);
+        auto bound = talks().bound();
+        if (!bound || bound->has_ended(lease_clock::now())) {
+            // It will be another one when the session is heard of again; until then the place is kept.
+            wait_for(watches::of_node(state.node));
+            return;
+        }
+        // One that is granted again is tied already, and others look at its lease.
+        if (claim_->lease().session() != bound)
+            claim_->lease().tie(std::move(bound));
+        state.granted = true;
+        state.stop_waiting();
+        // Whatever was sent for it before is past: it was sent in this session, or in one that is over.
+        if (state.creates.empty())
+            claim_->clear_taint();
+        end();
+        done_(create_outcome::granted(state.fence));
+    }
+
+    void wait_for(std::string blocker)
+    {
+        if (!claim_->queues()) {
+            withdraw();
+            return;
+        }
+        state_of(*claim_).blocker = std::move(blocker);
+        end();
+        done_(create_outcome::busy());
+    }
+
+    /// A single attempt keeps no place.
+    void withdraw()
+    {
+        if (auto* const by = ask())
+            by->remove(state_of(*claim_).node, then(&create_operation::withdrawn));
+    }
+
+    void withdrawn(const reply& got)
+    {
+        if (!got.ok() && got.what != status::no_node) {
+            end_failed(got);
+            return;
+        }
+        state_of(*claim_).leave();
+        end();
+        done_(create_outcome::busy());
+    }
+
+    void failed(delivery how, failure_ptr why) override
+    {
+        auto& state = state_of(*claim_);
+        if (how == delivery::unanswered && std::exchange(is_creating_, false))
+            state.creates.add(talks().number());
+        // A place in the line is something that was carried out.
+        const bool has_left_a_trace = !state.node.empty() || !state.creates.empty();
+        if (!has_left_a_trace)
+            state.leave();
+        else if (why->code == errc::unavailable)
+            why = make_failure(errc::outcome_unknown, why->detail, why->cause);
+        done_(create_outcome::failed(std::move(why)));
+    }
+
+    const claim_ptr claim_;
+    completion<create_outcome> done_;
+    const std::string folder_;
+    const std::string prefix_;
+    int attempts_ = 0;
+    bool plain_folders_ = false;
+    /// It is unknown whether there is a node.
+    bool is_creating_ = false;
+    /// Why there is no folder.
+    reply trouble_{.what = status::no_node};
+};
+
+} // namespace
+
+operation_ptr make_create(client& owner, claim_ptr claim, completion<create_outcome> done)
+{
+    return operation_ptr(new create_operation(owner, std::move(claim), std::move(done)));
+}
+
+} // namespace colock::zookeeper::detail

@@ -1,0 +1,64 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/operations/operations.hpp"
+
+#include "zookeeper/operations/claim_state.hpp"
+#include "zookeeper/operations/names.hpp"
+#include "zookeeper/operations/request_operation.hpp"
+
+#include <utility>
+
+namespace colock::zookeeper::detail {
+
+namespace {
+
+class extend_operation final : public request_operation
+{
+public:
+    extend_operation(client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
+        : request_operation(owner), claim_(std::move(claim)), ttl_(ttl), done_(std::move(done))
+    {
+    }
+
+private:
+    void begin() override
+    {
+        const auto* const state = find_state(*claim_);
+        if (!state || !state->granted || state->session != talks().number()) {
+            end();
+            done_({extend_status::not_held, nullptr});
+            return;
+        }
+        // Where the data is another library's, it stays as it is: the write alone says that the node is there.
+        if (auto* const by = ask())
+            by->write(state->node, config().standard() ? to_text(*claim_, ttl_) : std::string(),
+                then(&extend_operation::written));
+    }
+
+    void written(const reply& got)
+    {
+        if (!got.ok() && got.what != status::no_node) {
+            end_failed(got);
+            return;
+        }
+        // Requests of one session are carried out in order.
+        claim_->clear_late();
+        end();
+        done_({got.ok() ? extend_status::extended : extend_status::not_held, nullptr});
+    }
+
+    void failed(delivery, failure_ptr why) override { done_({extend_status::failed, std::move(why)}); }
+
+    const claim_ptr claim_;
+    const std::chrono::milliseconds ttl_;
+    completion<extend_outcome> done_;
+};
+
+} // namespace
+
+operation_ptr make_extend(
+    client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
+{
+    return operation_ptr(new extend_operation(owner, std::move(claim), ttl, std::move(done)));
+}
+
+} // namespace colock::zookeeper::detail

@@ -1,0 +1,154 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/operations/operations.hpp"
+
+#include "zookeeper/line.hpp"
+#include "zookeeper/operations/claim_state.hpp"
+#include "zookeeper/operations/names.hpp"
+#include "zookeeper/operations/request_operation.hpp"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace colock::zookeeper::detail {
+
+namespace {
+
+failure_ptr in_doubt()
+{
+    return make_failure(errc::outcome_unknown,
+        "an earlier request of this acquisition was lost with its session, and cannot be proven to be dead");
+}
+
+class give_back_operation final : public request_operation
+{
+public:
+    give_back_operation(client& owner, claim_ptr claim, completion<release_outcome> done, promise given)
+        : request_operation(owner), claim_(std::move(claim)), done_(std::move(done)), promise_(given)
+    {
+    }
+
+private:
+    void begin() override
+    {
+        auto& state = state_of(*claim_);
+        if (state.session != talks().number())
+            leave_old_session();
+        else if (!state.creates.empty())
+            look();
+        else if (!state.node.empty())
+            remove();
+        else
+            finish();
+    }
+
+    /// What was in it is over with it, if that is known.
+    void leave_old_session()
+    {
+        auto& state = state_of(*claim_);
+        // Nothing of this claim was sent in the session in use.
+        note_look(talks(), *claim_);
+        if (state.session != 0 && talks().lost().may_arrive(state.session)) {
+            finish_in_doubt();
+            return;
+        }
+        state.leave();
+        finish();
+    }
+
+    void remove()
+    {
+        if (auto* const by = ask())
+            by->remove(state_of(*claim_).node, then(&give_back_operation::removed));
+    }
+
+    void removed(const reply& got)
+    {
+        if (!got.ok() && got.what != status::no_node) {
+            end_failed(got);
+            return;
+        }
+        // A place in the line is no lock.
+        is_released_ = got.ok() && state_of(*claim_).granted;
+        state_of(*claim_).leave();
+        finish();
+    }
+
+    /// What was made without our hearing of it: only in its own session, and behind what was sent there.
+    void look()
+    {
+        auto* const by = ask();
+        if (!by)
+            return;
+        const auto folder = key_folder(config(), claim_->key());
+        by->sync(folder, replied());
+        by->children(folder, then(&give_back_operation::looked));
+    }
+
+    void looked(const reply& got)
+    {
+        if (!got.ok() && got.what != status::no_node) {
+            end_failed(got);
+            return;
+        }
+        note_look(talks(), *claim_);
+        const auto found = made_for(claim_prefix(config(), *claim_), got.names);
+        left_ = found.size();
+        if (found.empty()) {
+            state_of(*claim_).leave();
+            finish();
+            return;
+        }
+        auto* const by = ask();
+        if (!by)
+            return;
+        const auto folder = key_folder(config(), claim_->key());
+        for (const auto& each : found) {
+            state_of(*claim_).node = child_path(folder, each);
+            by->remove(state_of(*claim_).node, then(&give_back_operation::removed_one));
+        }
+    }
+
+    void removed_one(const reply& got)
+    {
+        if (--left_ == 0)
+            removed(got);
+        else if (!got.ok() && got.what != status::no_node)
+            end_failed(got);
+    }
+
+    void finish()
+    {
+        auto& state = state_of(*claim_);
+        if (promise_ == promise::for_good && !state.creates.empty()) {
+            finish_in_doubt();
+            return;
+        }
+        state.stop_waiting();
+        end();
+        done_({is_released_ ? release_status::released : release_status::not_held, nullptr});
+    }
+
+    void finish_in_doubt()
+    {
+        end();
+        done_({release_status::failed, in_doubt()});
+    }
+
+    void failed(delivery, failure_ptr why) override { done_({release_status::failed, std::move(why)}); }
+
+    const claim_ptr claim_;
+    completion<release_outcome> done_;
+    const promise promise_;
+    std::size_t left_ = 0;
+    bool is_released_ = false;
+};
+
+} // namespace
+
+operation_ptr make_give_back(client& owner, claim_ptr claim, completion<release_outcome> done, promise given)
+{
+    return operation_ptr(new give_back_operation(owner, std::move(claim), std::move(done), given));
+}
+
+} // namespace colock::zookeeper::detail

@@ -1,0 +1,92 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "zookeeper/client.hpp"
+#include "zookeeper/operation.hpp"
+#include "zookeeper/reply.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace colock::zookeeper::detail {
+
+/// Why a request has failed.
+[[nodiscard]] failure_ptr failure_of(const reply& answer);
+
+/// One whose answers come to members of its own, until it has ended.
+class request_operation : public operation
+{
+public:
+    explicit request_operation(client& owner) : owner_(std::static_pointer_cast<client>(owner.shared_from_this())) {}
+
+    void start() final
+    {
+        ++round_;
+        begin();
+    }
+    void fail(delivery how, failure_ptr why) final
+    {
+        over_ = true;
+        failed(how, std::move(why));
+    }
+
+protected:
+    /// Anew, if it could not be sent: what is known stands in the claim's state.
+    virtual void begin() = 0;
+    /// It has ended.
+    virtual void failed(delivery how, failure_ptr why) = 0;
+
+    [[nodiscard]] const settings& config() const noexcept { return owner_->config(); }
+    [[nodiscard]] sessions& talks() const noexcept { return owner_->talks(); }
+    /// Null: it cannot go on for now, and begins anew when it can.
+    [[nodiscard]] requests* ask()
+    {
+        auto* const by = talks().ask();
+        if (!by)
+            begin_anew();
+        return by;
+    }
+    /// The answer of a request goes there, with what it was asked for; not if another round has begun since.
+    template <class Operation, class... Context>
+    [[nodiscard]] replied then(void (Operation::*member)(const reply&, const Context&...), Context... asked)
+    {
+        return [self = boost::intrusive_ptr<Operation>(static_cast<Operation*>(this)), member, round = round_,
+                   ... asked = std::move(asked)](const reply& got) {
+            if (self->over_ || self->round_ != round)
+                return;
+            // The driver has codes of its own for what it cannot send at all.
+            if ((got.what == status::unsent && got.code == 0) || got.what == status::ended)
+                self->begin_anew();
+            else
+                (self.get()->*member)(got, asked...);
+        };
+    }
+    /// Answers that are still to come are not awaited.
+    void begin_round() noexcept { ++round_; }
+    /// Before anybody is told.
+    void end()
+    {
+        over_ = true;
+        owner_->ended(*this);
+    }
+    void end_failed(const reply& answer)
+    {
+        const operation_ptr kept(this);
+        end();
+        failed(answer.what == status::unanswered ? delivery::unanswered : delivery::answered, failure_of(answer));
+    }
+
+    const std::shared_ptr<client> owner_;
+
+private:
+    void begin_anew()
+    {
+        ++round_;
+        owner_->again(*this);
+    }
+
+    unsigned round_ = 0;
+    bool over_ = false;
+};
+
+} // namespace colock::zookeeper::detail

@@ -1,0 +1,61 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/operations/operations.hpp"
+
+#include "zookeeper/operations/claim_state.hpp"
+#include "zookeeper/operations/request_operation.hpp"
+
+#include <utility>
+
+namespace colock::zookeeper::detail {
+
+namespace {
+
+class valid_operation final : public request_operation
+{
+public:
+    valid_operation(client& owner, claim_ptr claim, completion<valid_outcome> done)
+        : request_operation(owner), claim_(std::move(claim)), done_(std::move(done))
+    {
+    }
+
+private:
+    void begin() override
+    {
+        const auto* const state = find_state(*claim_);
+        if (!state || !state->granted || state->session != talks().number()) {
+            end();
+            done_({false, nullptr});
+            return;
+        }
+        auto* const by = ask();
+        if (!by)
+            return;
+        by->sync(state->node, replied());
+        by->exists(state->node, then(&valid_operation::told));
+    }
+
+    void told(const reply& got)
+    {
+        if (!got.ok() && got.what != status::no_node) {
+            end_failed(got);
+            return;
+        }
+        const bool is_ours = got.ok() && got.stat.ephemeral_owner == talks().id();
+        end();
+        done_({is_ours, nullptr});
+    }
+
+    void failed(delivery, failure_ptr why) override { done_({false, std::move(why)}); }
+
+    const claim_ptr claim_;
+    completion<valid_outcome> done_;
+};
+
+} // namespace
+
+operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_outcome> done)
+{
+    return operation_ptr(new valid_operation(owner, std::move(claim), std::move(done)));
+}
+
+} // namespace colock::zookeeper::detail

@@ -1,0 +1,215 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/sessions.hpp"
+
+#include <string>
+#include <utility>
+
+namespace colock::zookeeper::detail {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What a server that is well needs for the end of a session is a write.
+constexpr lease_clock::duration close_patience = 5s;
+
+} // namespace
+
+/// Of one session; deaf once that is another's turn.
+class sessions::listener final : public session_events
+{
+public:
+    listener(std::shared_ptr<sessions> all, remote::connection_number of) : all_(all), number_(of) {}
+
+    void on_connected() noexcept override
+    {
+        hear([](sessions& all) {
+            all.problem_ = nullptr;
+            // An event may have passed meanwhile.
+            all.watches_.begin_round();
+            all.on(event::opened);
+            all.owner_.opened();
+        });
+    }
+    void on_suspended() noexcept override
+    {
+        hear([](sessions& all) {
+            all.problem_ = make_failure(errc::unavailable, "the connection was lost", asio::error::connection_reset);
+            all.on(event::lost, asio::error::connection_reset);
+        });
+    }
+    void on_unreachable(std::string_view why) noexcept override
+    {
+        hear([why](sessions& all) {
+            all.problem_ = make_failure(errc::unavailable, std::string(why), asio::error::host_unreachable);
+            if (all.plan_.current() == plan_type::phase::connecting)
+                all.on(event::failed);
+        });
+    }
+    void on_outlived() noexcept override {}
+    void on_expired() noexcept override
+    {
+        hear([](sessions& all) { all.expired(); });
+    }
+    void on_denied() noexcept override
+    {
+        hear([](sessions& all) { all.denied(); });
+    }
+    void on_changed(std::string_view path) noexcept override
+    {
+        hear([path](sessions& all) { all.watches_.changed(path); });
+    }
+    void on_log(std::string_view) noexcept override {}
+
+private:
+    template <class Then>
+    void hear(Then then) noexcept
+    {
+        if (const auto all = all_.lock(); all && all->talk_ && all->number_ == number_)
+            then(*all);
+    }
+
+    const std::weak_ptr<sessions> all_;
+    const remote::connection_number number_;
+};
+
+sessions::sessions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+    remote::reports& told, watches& watched)
+    : strand_(strand), owner_(owner), config_(config), reports_(told), watches_(watched), retry_(strand),
+      plan_(saturating_cast(config.idle_timeout), news_), stays_(std::make_shared<int>())
+{
+}
+
+void sessions::on(event what, const error_code& loss)
+{
+    using kind = plan_type::action::kind;
+    auto by = owner_.demand();
+    by.used = what == event::turn && std::exchange(used_, false);
+    const auto decided = plan_.next(lease_clock::now(), what, by);
+    if (decided.say != remote::connection_news::item::none)
+        reports_.tell(decided.say, loss, problem_, config_.address());
+    switch (decided.what) {
+    case kind::none:
+        return;
+    case kind::connect:
+        connect();
+        owner_.arm_turn();
+        return;
+    case kind::wait:
+        // The session stays: it may come back before that, or hear that it is over.
+        retry_in(decided.delay);
+        owner_.arm_turn();
+        return;
+    case kind::rest:
+        retry_.cancel();
+        close();
+        owner_.arm_turn();
+        owner_.finish_close();
+        return;
+    }
+}
+
+requests* sessions::ask() noexcept
+{
+    return talk_ && talk_->connected() && plan_.takes_requests() ? &talk_->ask() : nullptr;
+}
+
+std::int64_t sessions::id() const noexcept
+{
+    return talk_ ? talk_->life().id() : 0;
+}
+
+std::shared_ptr<session_bound> sessions::bound() const noexcept
+{
+    return talk_ ? talk_->life().bound() : nullptr;
+}
+
+bool sessions::in_use() const noexcept
+{
+    if (stays_.use_count() == 1 || plan_.retired())
+        return false;
+    // Handles of locks that are lost may outlive a shutdown, after which nobody gives anything back.
+    const auto lives_in = bound();
+    return !plan_.closes() || !lives_in || !lives_in->has_ended(lease_clock::now());
+}
+
+void sessions::connect()
+{
+    if (talk_)
+        return;
+    ++number_;
+    // What was in the one before is over with it.
+    stays_ = std::make_shared<int>();
+    listener_ = std::make_shared<listener>(owner_.keep(*this), number_);
+    talk_ = session::make(strand_, config_.session, listener_);
+    talk_->start();
+}
+
+void sessions::expired()
+{
+    talk_ = nullptr;
+    stays_ = std::make_shared<int>();
+    problem_ = make_failure(errc::unavailable, "the session has expired");
+    switch (plan_.current()) {
+    case plan_type::phase::connecting:
+        connect();
+        return;
+    case plan_type::phase::waiting:
+        // A server has just answered.
+        retry_.cancel();
+        on(event::due);
+        return;
+    case plan_type::phase::open:
+        on(event::lost, asio::error::connection_reset);
+        return;
+    case plan_type::phase::idle:
+    case plan_type::phase::ending:
+        return;
+    }
+}
+
+void sessions::denied()
+{
+    problem_ = make_failure(
+        errc::access_denied, "the server refuses the user, or does not let it write below " + config_.chroot());
+    // To be closed by us.
+    if (plan_.open())
+        news_.closed();
+    owner_.refuse(problem_);
+}
+
+void sessions::close()
+{
+    const auto old = std::exchange(talk_, nullptr);
+    if (!old)
+        return;
+    stays_ = std::make_shared<int>();
+    lost_.add(number_, {.id = old->life().id()});
+    ++closing_;
+    old->close(close_patience, [self = owner_.keep(*this), ended = number_](bool proven) {
+        --self->closing_;
+        if (proven)
+            self->lost_.closed_by_server(ended);
+        self->owner_.arm_turn();
+        self->owner_.finish_close();
+    });
+}
+
+void sessions::retry_in(lease_clock::duration delay)
+{
+    retry_.expires_after(delay);
+    retry_.async_wait([self = owner_.keep(*this)](const error_code& code) {
+        if (!code)
+            self->on(event::due);
+    });
+}
+
+void sessions::forked()
+{
+    lost_.inherit(number_);
+    talk_ = nullptr;
+    stays_ = std::make_shared<int>();
+    on(event::forked);
+}
+
+} // namespace colock::zookeeper::detail

@@ -1,0 +1,94 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "remote/connection_news.hpp"
+#include "remote/connection_plan.hpp"
+#include "remote/lost_requests.hpp"
+#include "remote/parts_owner.hpp"
+#include "remote/reports.hpp"
+#include "zookeeper/session.hpp"
+#include "zookeeper/settings.hpp"
+#include "zookeeper/watches.hpp"
+
+#include <colock/lease.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <memory>
+#include <string_view>
+
+namespace colock::zookeeper::detail {
+
+/// Our sessions with the ensemble, one after the other: made when somebody needs one, made anew when one has expired,
+/// and closed when nothing is in it. When, is decided by its plan, for which the connection is that to a server: the
+/// session goes on without, and finds the next by itself.
+///
+/// Thread safety: none; belongs to the strand.
+class sessions
+{
+public:
+    using plan_type = remote::connection_plan;
+    using event = plan_type::event;
+    /// Kept by whoever has a node in a session, or may have: that is not closed meanwhile.
+    using stay = std::shared_ptr<const void>;
+
+    sessions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+        remote::reports& told, watches& watched);
+
+    /// Lets the plan know, and does what it says.
+    void on(event what, const error_code& loss = {});
+    [[nodiscard]] plan_type& plan() noexcept { return plan_; }
+    [[nodiscard]] const plan_type& plan() const noexcept { return plan_; }
+
+    /// Null: no request can be sent now.
+    [[nodiscard]] requests* ask() noexcept;
+    /// The session in use, or that was last.
+    [[nodiscard]] remote::connection_number number() const noexcept { return number_; }
+    /// By which the server knows it.
+    [[nodiscard]] std::int64_t id() const noexcept;
+    /// What a grant of now is tied to. Null while there is none.
+    [[nodiscard]] std::shared_ptr<session_bound> bound() const noexcept;
+    [[nodiscard]] stay enter() const noexcept { return stays_; }
+    /// Somebody has a node in it, and may still give that back.
+    [[nodiscard]] bool in_use() const noexcept;
+    /// Which sessions have ended, and are not known to be over.
+    [[nodiscard]] const remote::lost_requests& lost() const noexcept { return lost_; }
+    /// Some are being closed.
+    [[nodiscard]] bool closing() const noexcept { return closing_ > 0; }
+    /// Why there is no connection; null if there is one, or none was ever needed.
+    [[nodiscard]] const failure_ptr& problem() const noexcept { return problem_; }
+    /// Something is sent.
+    void note_use() noexcept { used_ = true; }
+
+    /// In the child of a fork: they are the parent's.
+    void forked();
+
+private:
+    class listener;
+
+    void connect();
+    void close();
+    void retry_in(lease_clock::duration delay);
+    void expired();
+    void denied();
+
+    const asio::any_io_executor strand_;
+    remote::parts_owner& owner_;
+    const settings& config_;
+    remote::reports& reports_;
+    watches& watches_;
+    asio::steady_timer retry_;
+    remote::connection_news news_;
+    plan_type plan_;
+    bool used_ = false;
+    std::shared_ptr<session> talk_;
+    std::shared_ptr<listener> listener_;
+    remote::connection_number number_ = 0;
+    stay stays_;
+    unsigned closing_ = 0;
+    failure_ptr problem_;
+    remote::lost_requests lost_;
+};
+
+} // namespace colock::zookeeper::detail

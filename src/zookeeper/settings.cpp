@@ -1,0 +1,64 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/settings.hpp"
+
+#include "core/option_checks.hpp"
+
+#include <utility>
+
+namespace colock::zookeeper::detail {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr auto backend = "zookeeper";
+
+void check_range(const char* name, milliseconds value, milliseconds from)
+{
+    colock::detail::check_range(backend, name, value, from, std::chrono::hours(1));
+}
+
+} // namespace
+
+settings::settings(const options& given)
+    : session{.where = parse_url(given.url),
+          .access = given.access,
+          .session_timeout = given.session_timeout,
+          .server_tick = given.server_tick},
+      layout(given.layout), operation_timeout(given.operation_timeout), idle_timeout(given.idle_timeout)
+{
+    auto& where = session.where;
+    if (!given.user.empty())
+        where.user = given.user;
+    if (!given.password.empty())
+        where.password = given.password;
+    if (where.user.empty() != where.password.empty())
+        colock::detail::refuse_options(backend, "a user is given without a password, or a password without a user");
+    if (where.user.find(':') != std::string::npos)
+        colock::detail::refuse_options(backend, "the user has a colon, which ends the name of a user of ZooKeeper's");
+
+    for (const auto& each : given.access) {
+        if (each.scheme.empty() || each.permissions == 0 || each.permissions > access_right::all)
+            colock::detail::refuse_options(backend, "a right in access has no scheme, or no or unknown permissions");
+    }
+
+    check_range("session_timeout", session.session_timeout, milliseconds(1000));
+    check_range("operation_timeout", operation_timeout, milliseconds(10));
+    if (session.server_tick)
+        check_range("server_tick", *session.server_tick, milliseconds(1));
+    if (idle_timeout < milliseconds::zero()) {
+        colock::detail::refuse_options(backend, "idle_timeout is " + colock::detail::in_words(idle_timeout) +
+                                                    "; give 0 to close at once, or milliseconds::max() to stay "
+                                                    "connected");
+    }
+}
+
+std::string settings::address() const
+{
+    std::string all;
+    for (const auto& each : session.where.servers)
+        all += (all.empty() ? "" : ",") + remote::to_text(each);
+    return all;
+}
+
+} // namespace colock::zookeeper::detail

@@ -1,0 +1,133 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "server.hpp"
+#include "support/run.hpp"
+
+#include <colock/locker.hpp>
+#include <colock/zookeeper/adapter.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace colock::testing {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Several processes on a server of their own.
+struct lockers_scene
+{
+    [[nodiscard]] locker make_locker(zookeeper::options options = {})
+    {
+        options.url = "zookeeper://127.0.0.1:" + std::to_string(server.port()) + "/locks";
+        options.session_timeout = 4s;
+        options.server_tick = 500ms;
+        return locker(zookeeper::make_adapter(io.get_executor(), std::move(options)));
+    }
+    template <class T>
+    T run(asio::awaitable<T> coroutine, std::source_location where = std::source_location::current())
+    {
+        return start(io, std::move(coroutine)).get(io, where);
+    }
+    /// Once it has its place in the line.
+    running<lock> queue(locker& by, std::size_t nodes)
+    {
+        auto waiting = start(io, by.acquire("k"));
+        run_until(io, [&] { return ephemeral_nodes(server.port()).size() == nodes; });
+        return waiting;
+    }
+    void check_end(std::vector<locker> all)
+    {
+        for (auto& each : all)
+            BOOST_TEST(run(each.shutdown(5s)).clean());
+        BOOST_TEST(ephemeral_nodes(server.port()).empty());
+        // Nothing is left that would keep the context.
+        io.restart();
+        io.run_for(10s);
+        BOOST_TEST(io.stopped());
+    }
+
+    zookeeper_server server;
+    asio::io_context io;
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(zookeeper_lockers, lockers_scene)
+
+BOOST_AUTO_TEST_CASE(processes_are_granted_in_the_order_of_their_calls)
+{
+    auto one = make_locker(), two = make_locker(), three = make_locker();
+    auto held = run(one.acquire("k"));
+    auto second = queue(two, 2), third = queue(three, 3);
+    const auto fence = held.fence();
+    run(held.release());
+    auto next = second.get(io);
+    BOOST_TEST(next.fence() > fence);
+    BOOST_TEST(!third.done());
+    run(next.release());
+    auto last = third.get(io);
+    BOOST_TEST(last.fence() > next.fence());
+    run(last.release());
+    check_end({one, two, three});
+}
+
+BOOST_AUTO_TEST_CASE(whoever_holds_hears_that_the_session_has_expired_and_goes_on_in_another)
+{
+    auto one = make_locker(), two = make_locker();
+    auto held = run(one.acquire("k"));
+    auto waiting = queue(two, 2);
+    auto hears = start(io, held.lost());
+    const auto sessions = sessions_of(server.port(), "/locks");
+    BOOST_TEST_REQUIRE(sessions.size() == 2U);
+    // All of them: who waits stands in line anew.
+    for (const auto each : sessions)
+        end_session(server.port(), each);
+    BOOST_TEST((hears.get(io) == lost_reason::session));
+    BOOST_TEST(!held.held());
+    auto next = waiting.get(io);
+    BOOST_TEST(run(next.is_locked()));
+    run(next.release(on_failure::raise));
+    auto again = run(one.acquire("k"));
+    run(again.release(on_failure::raise));
+    check_end({one, two});
+}
+
+BOOST_AUTO_TEST_CASE(a_thousand_local_waiters_stand_there_as_two_nodes)
+{
+    auto one = make_locker();
+    auto held = run(one.acquire("k"));
+    std::vector<running<lock>> waiting;
+    for (int i = 0; i < 1000; ++i)
+        waiting.push_back(start(io, one.acquire("k")));
+    run_until(io, [&] { return one.stats().waiting == 1000 && one.stats().busy > 0; });
+    BOOST_TEST(ephemeral_nodes(server.port()).size() == 2U);
+    run(held.release());
+    for (auto& each : waiting) {
+        auto next = each.get(io);
+        run(next.release());
+    }
+    check_end({one});
+}
+
+BOOST_AUTO_TEST_CASE(a_stranger_is_denied_what_belongs_to_a_user)
+{
+    auto mine = make_locker({.user = "me", .password = "secret"}), theirs = make_locker();
+    auto held = run(mine.acquire("k"));
+    try {
+        run(theirs.try_acquire("k"));
+        BOOST_ERROR("not refused");
+    } catch (const error& refused) {
+        BOOST_TEST((refused.code() == errc::access_denied), refused.what());
+    }
+    run(held.release(on_failure::raise));
+    check_end({mine, theirs});
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing

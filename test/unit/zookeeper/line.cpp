@@ -1,0 +1,99 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/line.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+using namespace colock::zookeeper::detail;
+
+namespace {
+
+using names = std::vector<std::string>;
+using kind = standing::kind;
+
+/// \param what "x-" or "s-" and the number
+std::string node(char who, std::string_view what)
+{
+    return (std::string(32, who) + '-').append(what);
+}
+
+const std::string first_writer = node('a', "x-0000000001");
+const std::string first_reader = node('b', "s-0000000002");
+const std::string second_reader = node('c', "s-0000000003");
+const std::string last_writer = node('d', "x-0000000004");
+const std::string last_reader = node('e', "s-0000000005");
+const names all{last_reader, second_reader, first_writer, "not one of ours", last_writer, first_reader};
+
+std::string blocker_of(const std::string& own)
+{
+    const auto found = stand_in_line(layout::standard, all, own, 0);
+    BOOST_TEST((found.what == kind::behind_one));
+    return found.blocker;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(zookeeper_line)
+
+BOOST_AUTO_TEST_CASE(a_writer_waits_for_whoever_stands_before_it)
+{
+    BOOST_TEST((stand_in_line(layout::standard, all, first_writer, 0).what == kind::first));
+    BOOST_TEST(blocker_of(last_writer) == second_reader);
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_waits_for_the_nearest_writer)
+{
+    BOOST_TEST(blocker_of(first_reader) == first_writer);
+    BOOST_TEST(blocker_of(second_reader) == first_writer);
+    BOOST_TEST(blocker_of(last_reader) == last_writer);
+    BOOST_TEST(
+        (stand_in_line(layout::standard, names{first_reader, second_reader}, second_reader, 0).what == kind::first));
+}
+
+BOOST_AUTO_TEST_CASE(one_that_has_no_node_stands_nowhere)
+{
+    BOOST_TEST((stand_in_line(layout::standard, names{}, first_writer, 0).what == kind::absent));
+    BOOST_TEST((stand_in_line(layout::standard, names{first_reader}, first_writer, 0).what == kind::absent));
+    BOOST_TEST((stand_in_line(layout::standard, names{""}, "", 0).what == kind::absent));
+}
+
+BOOST_AUTO_TEST_CASE(a_semaphore_counts_the_readers_before_it)
+{
+    const names readers{first_reader, second_reader, last_reader};
+    const auto stands = [&](std::size_t limit) {
+        return stand_in_line(layout::standard, readers, last_reader, limit).what;
+    };
+    BOOST_TEST((stands(3) == kind::first));
+    BOOST_TEST((stands(2) == kind::behind_some));
+    BOOST_TEST((stands(1) == kind::behind_some));
+    // A writer, too, may make room.
+    BOOST_TEST((
+        stand_in_line(layout::standard, names{first_writer, first_reader}, first_reader, 9).what == kind::behind_some));
+}
+
+BOOST_AUTO_TEST_CASE(numbers_go_on_at_the_lowest)
+{
+    const auto before = node('a', "x-2147483647"), after = node('b', "x--2147483648");
+    BOOST_TEST(stand_in_line(layout::standard, names{before, after}, after, 0).blocker == before);
+    BOOST_TEST((stand_in_line(layout::standard, names{before, after}, before, 0).what == kind::first));
+}
+
+BOOST_AUTO_TEST_CASE(at_the_front_is_one_writer_or_the_readers_before_all_writers)
+{
+    BOOST_TEST(front_of_line(layout::standard, all) == names{first_writer}, boost::test_tools::per_element());
+    BOOST_TEST(front_of_line(layout::standard, names{last_reader, last_writer, second_reader, first_reader}) ==
+                   (names{first_reader, second_reader}),
+        boost::test_tools::per_element());
+    BOOST_TEST(front_of_line(layout::standard, names{"nothing"}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(what_was_made_for_a_claim_is_known_by_its_name)
+{
+    BOOST_TEST(made_for(std::string(32, 'd') + "-x-", all) == names{last_writer}, boost::test_tools::per_element());
+    BOOST_TEST(made_for(std::string(32, 'f') + "-x-", all).empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

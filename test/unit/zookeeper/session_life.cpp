@@ -1,0 +1,89 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/session_life.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+using namespace colock;
+using namespace colock::zookeeper::detail;
+using namespace std::chrono_literals;
+
+namespace {
+
+using phase = handle::phase;
+using seen = session_life::change;
+
+struct scene
+{
+    /// The handshake is sent at that moment.
+    bool connect(lease_clock::time_point sent)
+    {
+        BOOST_TEST((life.saw(phase::connecting, sent - 1ms) == seen::none));
+        BOOST_TEST((life.saw(phase::greeting, sent) == seen::none));
+        BOOST_TEST((life.saw(phase::connected, sent + 5ms) == seen::connected));
+        return life.greeted(7, 6s);
+    }
+
+    const lease_clock::time_point now = lease_clock::now();
+    session_life life{10s, 500ms};
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(zookeeper_session_life, scene)
+
+BOOST_AUTO_TEST_CASE(it_counts_from_the_handshake_and_by_what_the_server_grants)
+{
+    BOOST_TEST(!life.bound());
+    BOOST_TEST((life.timeout() == 10s));
+    BOOST_TEST(connect(now));
+    BOOST_TEST(life.connected());
+    BOOST_TEST(life.id() == 7);
+    BOOST_TEST((life.timeout() == 6s));
+    BOOST_TEST((life.bound()->valid_until() == now + 6s - 250ms - 62ms));
+    BOOST_TEST((life.saw(phase::connected, now + 1s) == seen::none));
+}
+
+BOOST_AUTO_TEST_CASE(one_that_comes_back_in_time_goes_on_with_its_bound)
+{
+    BOOST_TEST(connect(now));
+    const auto bound = life.bound();
+    BOOST_TEST((life.saw(phase::disconnected, now + 1s) == seen::suspended));
+    BOOST_TEST(!life.connected());
+    BOOST_TEST((life.saw(phase::connecting, now + 1s) == seen::none));
+    BOOST_TEST(connect(now + 2s));
+    BOOST_TEST((life.bound() == bound));
+    BOOST_TEST((bound->valid_until() > now + 7s));
+}
+
+BOOST_AUTO_TEST_CASE(one_that_was_away_for_too_long_gets_another_bound)
+{
+    BOOST_TEST(connect(now - 10s));
+    const auto old = life.bound();
+    BOOST_TEST((life.saw(phase::disconnected, now - 9s) == seen::suspended));
+    BOOST_TEST(!connect(now));
+    BOOST_TEST((life.bound() != old));
+    BOOST_TEST(old->has_ended(now));
+    BOOST_TEST(!life.bound()->has_ended(now));
+}
+
+BOOST_AUTO_TEST_CASE(an_attempt_that_fails_suspends_nothing)
+{
+    BOOST_TEST((life.saw(phase::connecting, now) == seen::none));
+    BOOST_TEST((life.saw(phase::greeting, now) == seen::none));
+    BOOST_TEST((life.saw(phase::disconnected, now) == seen::none));
+    BOOST_TEST(!life.bound());
+}
+
+BOOST_AUTO_TEST_CASE(its_end_ends_its_bound)
+{
+    BOOST_TEST(connect(now));
+    life.end();
+    BOOST_TEST(!life.connected());
+    BOOST_TEST(life.bound()->has_ended(now));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
