@@ -46,7 +46,10 @@ public:
                 all.on(event::failed);
         });
     }
-    void on_outlived() noexcept override {}
+    void on_outlived() noexcept override
+    {
+        hear([](sessions& all) { all.remove_lost(); });
+    }
     void on_expired() noexcept override
     {
         hear([](sessions& all) { all.expired(); });
@@ -138,17 +141,31 @@ void sessions::connect()
     if (talk_)
         return;
     ++number_;
-    // What was in the one before is over with it.
-    stays_ = std::make_shared<int>();
+    leave();
     listener_ = std::make_shared<listener>(owner_.keep(*this), number_);
     talk_ = session::make(strand_, config_.session, listener_);
     talk_->start();
 }
 
+/// What was in the one before is over with it.
+void sessions::leave()
+{
+    stays_ = std::make_shared<int>();
+    granted_.clear();
+}
+
+/// Whoever held those has been told that they are lost; and yet they stand in the way of everybody, those first who ask
+/// us now.
+void sessions::remove_lost()
+{
+    for (const auto& each : std::exchange(granted_, {}))
+        talk_->ask().remove(each, replied());
+}
+
 void sessions::expired()
 {
     talk_ = nullptr;
-    stays_ = std::make_shared<int>();
+    leave();
     problem_ = make_failure(errc::unavailable, "the session has expired");
     switch (plan_.current()) {
     case plan_type::phase::connecting:
@@ -183,7 +200,7 @@ void sessions::close()
     const auto old = std::exchange(talk_, nullptr);
     if (!old)
         return;
-    stays_ = std::make_shared<int>();
+    leave();
     lost_.add(number_, {.id = old->life().id()});
     ++closing_;
     old->close(close_patience, [self = owner_.keep(*this), ended = number_](bool proven) {
@@ -208,7 +225,7 @@ void sessions::forked()
 {
     lost_.inherit(number_);
     talk_ = nullptr;
-    stays_ = std::make_shared<int>();
+    leave();
     on(event::forked);
 }
 

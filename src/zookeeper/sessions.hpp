@@ -16,7 +16,9 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <unordered_set>
 
 namespace colock::zookeeper::detail {
 
@@ -52,6 +54,9 @@ public:
     [[nodiscard]] stay enter() const noexcept { return stays_; }
     /// Somebody has a node in it, and may still give that back.
     [[nodiscard]] bool in_use() const noexcept;
+    /// A node that holds a lock; until it is gone.
+    void note_granted(const std::string& node) { granted_.insert(node); }
+    void forget_granted(const std::string& node) noexcept { granted_.erase(node); }
     /// Which sessions have ended, and are not known to be over.
     [[nodiscard]] const remote::lost_requests& lost() const noexcept { return lost_; }
     /// Some are being closed.
@@ -70,6 +75,8 @@ private:
     void connect();
     void close();
     void retry_in(lease_clock::duration delay);
+    void leave();
+    void remove_lost();
     void expired();
     void denied();
 
@@ -86,6 +93,7 @@ private:
     std::shared_ptr<listener> listener_;
     remote::connection_number number_ = 0;
     stay stays_;
+    std::unordered_set<std::string> granted_;
     unsigned closing_ = 0;
     failure_ptr problem_;
     remote::lost_requests lost_;

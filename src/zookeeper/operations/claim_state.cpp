@@ -5,17 +5,18 @@
 
 namespace colock::zookeeper::detail {
 
-void claim_state::enter(const sessions& all)
+void claim_state::enter(sessions& all)
 {
     if (session != all.number())
-        leave();
+        leave(all);
     session = all.number();
     if (!stay)
         stay = all.enter();
 }
 
-void claim_state::leave() noexcept
+void claim_state::leave(sessions& all) noexcept
 {
+    all.forget_granted(node);
     node.clear();
     stay.reset();
     fence = 0;

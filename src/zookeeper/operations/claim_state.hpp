@@ -34,9 +34,9 @@ struct claim_state
     std::optional<remote::interest> source{};
 
     /// It may have a node in the session in use; what was in another is over with that, or in doubt.
-    void enter(const sessions& all);
+    void enter(sessions& all);
     /// It has no node.
-    void leave() noexcept;
+    void leave(sessions& all) noexcept;
     void stop_waiting() noexcept;
 };
 

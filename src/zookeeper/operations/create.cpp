@@ -157,7 +157,7 @@ private:
         switch (stands.what) {
         case standing::kind::absent:
             // Somebody has removed it.
-            state.leave();
+            state.leave(talks());
             state.enter(talks());
             make_folder();
             return;
@@ -186,6 +186,7 @@ private:
         if (claim_->lease().session() != bound)
             claim_->lease().tie(std::move(bound));
         state.granted = true;
+        talks().note_granted(state.node);
         state.stop_waiting();
         // Whatever was sent for it before is past: it was sent in this session, or in one that is over.
         if (state.creates.empty())
@@ -218,7 +219,7 @@ private:
             end_failed(got);
             return;
         }
-        state_of(*claim_).leave();
+        state_of(*claim_).leave(talks());
         end();
         done_(create_outcome::busy());
     }
@@ -231,7 +232,7 @@ private:
         // A place in the line is something that was carried out.
         const bool has_left_a_trace = !state.node.empty() || !state.creates.empty();
         if (!has_left_a_trace)
-            state.leave();
+            state.leave(talks());
         else if (why->code == errc::unavailable)
             why = make_failure(errc::outcome_unknown, why->detail, why->cause);
         done_(create_outcome::failed(std::move(why)));

@@ -52,7 +52,7 @@ private:
             finish_in_doubt();
             return;
         }
-        state.leave();
+        state.leave(talks());
         finish();
     }
 
@@ -70,7 +70,7 @@ private:
         }
         // A place in the line is no lock.
         is_released_ = got.ok() && state_of(*claim_).granted;
-        state_of(*claim_).leave();
+        state_of(*claim_).leave(talks());
         finish();
     }
 
@@ -95,7 +95,7 @@ private:
         const auto found = made_for(claim_prefix(config(), *claim_), got.names);
         left_ = found.size();
         if (found.empty()) {
-            state_of(*claim_).leave();
+            state_of(*claim_).leave(talks());
             finish();
             return;
         }

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "server.hpp"
+#include "support/driver.hpp"
 #include "support/run.hpp"
 
 #include <colock/locker.hpp>
@@ -21,12 +22,16 @@ using namespace std::chrono_literals;
 /// Several processes on a server of their own.
 struct lockers_scene
 {
-    [[nodiscard]] locker make_locker(zookeeper::options options = {})
+    [[nodiscard]] std::shared_ptr<adapter> make_adapter(zookeeper::options options = {})
     {
         options.url = "zookeeper://127.0.0.1:" + std::to_string(server.port()) + "/locks";
         options.session_timeout = 4s;
         options.server_tick = 500ms;
-        return locker(zookeeper::make_adapter(io.get_executor(), std::move(options)));
+        return zookeeper::make_adapter(io.get_executor(), std::move(options));
+    }
+    [[nodiscard]] locker make_locker(zookeeper::options options = {})
+    {
+        return locker(make_adapter(std::move(options)));
     }
     template <class T>
     T run(asio::awaitable<T> coroutine, std::source_location where = std::source_location::current())
@@ -95,6 +100,21 @@ BOOST_AUTO_TEST_CASE(whoever_holds_hears_that_the_session_has_expired_and_goes_o
     auto again = run(one.acquire("k"));
     run(again.release(on_failure::raise));
     check_end({one, two});
+}
+
+BOOST_AUTO_TEST_CASE(what_was_lost_stands_in_nobodys_way_when_its_session_comes_back)
+{
+    const driver by(io, make_adapter());
+    const auto lost = driver::exclusive("k"), next = driver::exclusive("k");
+    by.grant(lost);
+    server.kill();
+    run_until(io, [&] { return lost->lease().has_ended(lease_clock::now()); });
+    // It does not count the time that it was away.
+    server.start();
+    by.grant(next);
+    BOOST_TEST(ephemeral_nodes(server.port()).size() == 1U);
+    by.check_not_held(lost);
+    by.give_back(next);
 }
 
 BOOST_AUTO_TEST_CASE(a_thousand_local_waiters_stand_there_as_two_nodes)
