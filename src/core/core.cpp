@@ -39,7 +39,7 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     made->timers.tell<&core::on_timer>(made);
     made->cleaning.owned_by(made);
     made->leased.owned_by(made);
-    made->closing.owned_by(made);
+    made->news.owned_by(made);
     if (const auto executor = made->executor())
         join_context(executor, made);
     if (made->options.observer)

@@ -9,11 +9,11 @@
 #include <colock/stats.hpp>
 
 #include "core/clean_up.hpp"
-#include "core/closing_down.hpp"
 #include "core/leases.hpp"
 #include "core/parking.hpp"
 #include "core/record.hpp"
 #include "core/shard.hpp"
+#include "core/shutdown_news.hpp"
 #include "core/work.hpp"
 
 #include <boost/asio/async_result.hpp>
@@ -102,7 +102,7 @@ public:
     bool detached = false;
     clean_up cleaning{*this};
     leases leased{*this, cleaning};
-    closing_down closing{*this, leased, cleaning};
+    shutdown_news news{*this, leased, cleaning};
     /// Single attempts that are under way; they stand in no queue.
     registry trying;
     /// Of quick releases: while their backend is being asked, their records are in neither list. The threads that ask

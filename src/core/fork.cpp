@@ -1,9 +1,22 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/core.hpp"
 
+#include <colock/detail/generation.hpp>
+
+#include <pthread.h>
+
+#include <atomic>
+
 namespace colock::detail {
 
+std::atomic<unsigned> generation{1};
+
 namespace {
+
+[[maybe_unused]] const bool fork_is_watched = [] {
+    ::pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+    return true;
+}();
 
 void leave_to_parent(core& self, record& inherited, work& todo) noexcept
 {
@@ -41,7 +54,7 @@ void core::context_forked() noexcept
         // Their threads are the parent's.
         quick_releases_ended = quick_releases_begun;
         granting_at_once = 0;
-        closing.is_over();
+        news.is_over();
         // Each looks anew at what has become of what it waits for.
         wake_all_suspended(todo.wakes);
     }

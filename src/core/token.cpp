@@ -4,7 +4,6 @@
 
 #include <boost/system/system_error.hpp>
 
-#include <pthread.h>
 #include <sys/random.h>
 
 #include <atomic>
@@ -13,14 +12,7 @@
 
 namespace colock {
 
-std::atomic<unsigned> detail::generation{1};
-
 namespace {
-
-const bool fork_is_watched = [] {
-    ::pthread_atfork(nullptr, nullptr, [] { detail::generation.fetch_add(1, std::memory_order_relaxed); });
-    return true;
-}();
 
 class random_block
 {
@@ -65,7 +57,6 @@ private:
 
 token token::generate()
 {
-    static_cast<void>(fork_is_watched);
     thread_local random_block block;
     return token(block.take());
 }

@@ -2,7 +2,7 @@
 #include "core/validation.hpp"
 
 #include "core/lease_plan.hpp"
-#include "core/option_checks.hpp"
+#include "core/option_errors.hpp"
 
 namespace colock::detail {
 

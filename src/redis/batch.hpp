@@ -5,7 +5,7 @@
 #include "redis/reply.hpp"
 #include "redis/scripts.hpp"
 #include "remote/deadlines.hpp"
-#include "remote/operation_memory.hpp"
+#include "remote/operation_allocation.hpp"
 
 #include <colock/adapter.hpp>
 #include <colock/clock.hpp>
@@ -87,7 +87,7 @@ class operation;
 using operation_ptr = std::unique_ptr<operation>;
 
 /// Some commands that are sent in one piece, and what becomes of them.
-class operation : public remote::operation_memory
+class operation : public remote::operation_allocation
 {
 public:
     operation() = default;

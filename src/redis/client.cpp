@@ -2,8 +2,8 @@
 #include "redis/client.hpp"
 
 #include "core/strand.hpp"
-#include "redis/given_up.hpp"
 #include "redis/links.hpp"
+#include "redis/never_sent.hpp"
 #include "redis/pipeline.hpp"
 #include "redis/session.hpp"
 #include "redis/subscriptions.hpp"
@@ -34,7 +34,7 @@ struct client::runtime
     asio::any_io_executor strand;
     remote::reports told;
     links made;
-    given_up dropped;
+    never_sent dropped;
     session commands;
     pipeline sent;
     subscriptions messages;

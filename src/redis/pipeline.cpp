@@ -30,8 +30,9 @@ void end_all(std::vector<operation_ptr> overdue, delivery how, const failure_ptr
 } // namespace
 
 pipeline::pipeline(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config, session& on,
-    outbox& unsent, flush_hints& hints, given_up& dropped)
-    : strand_(strand), owner_(owner), config_(config), session_(on), outbox_(unsent), hints_(hints), given_up_(dropped)
+    outbox& unsent, flush_hints& hints, never_sent& dropped)
+    : strand_(strand), owner_(owner), config_(config), session_(on), outbox_(unsent), hints_(hints),
+      never_sent_(dropped)
 {
 }
 
@@ -80,7 +81,7 @@ void pipeline::send(batch_ptr next)
 void pipeline::answered(batch_ptr sent, remote::connection_number on, const error_code& code)
 {
     if (session_.lost().inherited(on)) {
-        given_up_.end(std::move(sent), make_failure(errc::forked));
+        never_sent_.end(std::move(sent), make_failure(errc::forked));
         return;
     }
     auto& plan = session_.plan();
@@ -197,7 +198,7 @@ void pipeline::forked(const failure_ptr& why)
 {
     in_flight_.clear();
     operations_in_flight_ = 0;
-    given_up_.add(std::exchange(untold_, {}), why);
+    never_sent_.add(std::exchange(untold_, {}), why);
 }
 
 } // namespace colock::redis::detail

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/given_up.hpp"
+#include "redis/never_sent.hpp"
 #include "redis/outbox.hpp"
 #include "redis/session.hpp"
 #include "remote/parts_owner.hpp"
@@ -24,7 +24,7 @@ class pipeline
 {
 public:
     pipeline(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config, session& on,
-        outbox& unsent, flush_hints& hints, given_up& dropped);
+        outbox& unsent, flush_hints& hints, never_sent& dropped);
 
     void flush();
 
@@ -34,7 +34,7 @@ public:
 
     /// Moves every deadline.
     void postpone(lease_clock::duration by) noexcept;
-    /// Some of it, and the rest in turns to come, as with `given_up`.
+    /// Some of it, and the rest in turns to come, as with `never_sent`.
     void end_overdue();
     /// In the child of a fork: what is under way is the parent's.
     void forked(const failure_ptr& why);
@@ -52,7 +52,7 @@ private:
     session& session_;
     outbox& outbox_;
     flush_hints& hints_;
-    given_up& given_up_;
+    never_sent& never_sent_;
     std::vector<batch*> in_flight_;
     std::size_t operations_in_flight_ = 0;
     /// Answered, and not told yet.

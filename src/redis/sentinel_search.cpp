@@ -3,7 +3,7 @@
 
 #include "redis/exchange.hpp"
 #include "redis/failures.hpp"
-#include "redis/greeting.hpp"
+#include "redis/server_check.hpp"
 
 #include <boost/asio/error.hpp>
 

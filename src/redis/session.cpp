@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/session.hpp"
 
-#include "redis/greeting.hpp"
+#include "redis/server_check.hpp"
 
 #include <boost/asio/ssl/error.hpp>
 #include <boost/redis/error.hpp>
@@ -75,11 +75,12 @@ void session::connect_to(const endpoint& where)
 {
     where_ = where;
     link_ = links_.make(where);
-    introduction_ = std::make_shared<introduction>(link_, introduction::surroundings{config_, lost_, anchor_, reports_},
-        [self = owner_.keep(*this)](const failure_ptr& refused, const introduction::identity& known_by) {
-            self->introduced(refused, known_by);
-        });
-    introduction_->start();
+    setup_ =
+        std::make_shared<connection_setup>(link_, connection_setup::surroundings{config_, lost_, anchor_, reports_},
+            [self = owner_.keep(*this)](const failure_ptr& refused, const connection_setup::identity& known_by) {
+                self->set_up(refused, known_by);
+            });
+    setup_->start();
     link_->run([self = owner_.keep(*this), used = link_](const error_code& code) {
         // What waits for a connection in the driver is told that there is none.
         used->close();
@@ -88,9 +89,9 @@ void session::connect_to(const endpoint& where)
     });
 }
 
-void session::introduced(const failure_ptr& refused, const introduction::identity& known_by)
+void session::set_up(const failure_ptr& refused, const connection_setup::identity& known_by)
 {
-    introduction_ = nullptr;
+    setup_ = nullptr;
     if (refused) {
         fail_to_connect(refused);
         return;
@@ -132,7 +133,7 @@ void session::let_go()
 {
     if (const auto old = std::exchange(search_, nullptr))
         old->stop();
-    if (const auto old = std::exchange(introduction_, nullptr))
+    if (const auto old = std::exchange(setup_, nullptr))
         old->stop();
     if (link_)
         link_->close();
@@ -166,7 +167,7 @@ void session::forked()
     lost_.inherit(links_.last());
     if (const auto old = std::exchange(search_, nullptr))
         old->disown();
-    if (const auto old = std::exchange(introduction_, nullptr))
+    if (const auto old = std::exchange(setup_, nullptr))
         old->stop();
     if (link_)
         link_->disown();

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/introduction.hpp"
+#include "redis/connection_setup.hpp"
 #include "redis/links.hpp"
 #include "redis/sentinel_search.hpp"
 #include "remote/connection_news.hpp"
@@ -17,7 +17,7 @@
 
 namespace colock::redis::detail {
 
-/// The connection for commands: found, made, introduced, and made again. When, is decided by its plan.
+/// The connection for commands: found, made, set_up, and made again. When, is decided by its plan.
 ///
 /// Thread safety: none; belongs to the strand.
 class session
@@ -57,7 +57,7 @@ public:
 private:
     void connect();
     void connect_to(const endpoint& where);
-    void introduced(const failure_ptr& refused, const introduction::identity& known_by);
+    void set_up(const failure_ptr& refused, const connection_setup::identity& known_by);
     /// The attempt has failed; what passes is tried again.
     void fail_to_connect(const failure_ptr& why);
     void refuse(const failure_ptr& why);
@@ -76,10 +76,10 @@ private:
     plan_type plan_;
     bool used_ = false;
     std::shared_ptr<sentinel_search> search_;
-    std::shared_ptr<introduction> introduction_;
+    std::shared_ptr<connection_setup> setup_;
     std::shared_ptr<link> link_;
     endpoint where_;
-    introduction::identity known_by_;
+    connection_setup::identity known_by_;
     failure_ptr problem_;
     remote::lost_requests lost_;
 };

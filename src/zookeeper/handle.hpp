@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/operation_memory.hpp"
+#include "remote/operation_allocation.hpp"
 #include "zookeeper/reply.hpp"
 
 #include <colock/clock.hpp>
@@ -21,7 +21,7 @@ struct _zhandle;
 namespace colock::zookeeper::detail {
 
 /// What the driver tells, in the order in which it was told.
-struct told : remote::operation_memory, boost::intrusive::slist_base_hook<>
+struct told : remote::operation_allocation, boost::intrusive::slist_base_hook<>
 {
     enum class kind : unsigned char
     {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "remote/deadlines.hpp"
-#include "remote/operation_memory.hpp"
+#include "remote/operation_allocation.hpp"
 
 #include <colock/adapter.hpp>
 #include <colock/clock.hpp>
@@ -17,7 +17,7 @@ using remote::delivery;
 
 /// What an adapter asks for: some requests, in one write or one after the other, and what becomes of them. On the
 /// client's strand once it was submitted.
-class operation : public remote::operation_memory,
+class operation : public remote::operation_allocation,
                   public boost::intrusive_ref_counter<operation>,
                   public boost::intrusive::list_base_hook<>
 {

@@ -96,14 +96,14 @@ shutdown_report end_shutdown(core& self)
 
 void orphan(core& self)
 {
-    self.closing.begin(closing_down::what::waiters);
+    self.news.begin(shutdown_news::what::waiters);
     detach_from_backend(self, self.options.operation_timeout, [](closed) {});
 }
 
 asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline)
 {
     const auto until = saturating_add(lease_clock::now(), deadline);
-    self->closing.begin(closing_down::what::waiters_and_leases);
+    self->news.begin(shutdown_news::what::waiters_and_leases);
     const unscheduled at_end{*self, self->cleaning.drained()};
     parked place;
     for (;;) {
@@ -112,7 +112,7 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
             const std::lock_guard guard(self->mutex);
             // What ends inside the call that another thread has made is not to be reported as unsettled, and takes no
             // time; nor does it to tell the others.
-            const bool ends_at_once = self->closing.still_tells() ||
+            const bool ends_at_once = self->news.still_tells() ||
                                       self->quick_releases_begun != self->quick_releases_ended ||
                                       self->granting_at_once != 0;
             if (self->leased.all().empty() && self->cleaning.empty() && self->acquiring == 0 && !ends_at_once)

@@ -8,7 +8,7 @@ namespace colock::remote {
 /// The operations of a backend inherit these: what is made for every lock reuses the memory of those that have ended on
 /// the same thread. Asio's recycling allocator does the same in three times the time, and only on threads that run a
 /// context.
-struct operation_memory
+struct operation_allocation
 {
     static void* operator new(std::size_t size);
     static void operator delete(void* memory, std::size_t size) noexcept;

@@ -17,7 +17,7 @@ namespace colock::redis::detail {
 /// connections of ours have left, and lifts the counter of fences.
 ///
 /// Thread safety: none; belongs to the strand. Its operations keep it alive.
-class introduction : public std::enable_shared_from_this<introduction>
+class connection_setup : public std::enable_shared_from_this<connection_setup>
 {
 public:
     using identity = remote::lost_requests::identity;
@@ -32,7 +32,7 @@ public:
         remote::reports& told;
     };
 
-    introduction(std::shared_ptr<link> on, surroundings around, handler ended);
+    connection_setup(std::shared_ptr<link> on, surroundings around, handler ended);
 
     /// Once.
     void start();

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/introduction.hpp"
+#include "redis/connection_setup.hpp"
 
 #include "redis/exchange.hpp"
 #include "redis/failures.hpp"
-#include "redis/greeting.hpp"
+#include "redis/server_check.hpp"
 
 #include <colock/clock.hpp>
 
@@ -12,12 +12,12 @@
 
 namespace colock::redis::detail {
 
-introduction::introduction(std::shared_ptr<link> on, surroundings around, handler ended)
+connection_setup::connection_setup(std::shared_ptr<link> on, surroundings around, handler ended)
     : link_(std::move(on)), around_(around), ended_(std::move(ended))
 {
 }
 
-void introduction::start()
+void connection_setup::start()
 {
     exchange(
         link_,
@@ -29,7 +29,7 @@ void introduction::start()
         });
 }
 
-void introduction::greeted(const reply_list& replies)
+void connection_setup::greeted(const reply_list& replies)
 {
     auto told = read_welcome(around_.config.where, replies);
     if (told.refused) {
@@ -43,7 +43,7 @@ void introduction::greeted(const reply_list& replies)
     settle_previous();
 }
 
-void introduction::settle_previous()
+void connection_setup::settle_previous()
 {
     around_.lost.connected_to(identity_.process);
     const auto killed = around_.lost.to_close();
@@ -66,7 +66,7 @@ void introduction::settle_previous()
         });
 }
 
-void introduction::settled_previous(const reply_list& replies, const suspects& killed)
+void connection_setup::settled_previous(const reply_list& replies, const suspects& killed)
 {
     for (std::size_t i = 0; i < killed.size(); ++i) {
         if (replies[i].is(reply::kind::number)) {
@@ -90,7 +90,7 @@ void introduction::settled_previous(const reply_list& replies, const suspects& k
     end(nullptr);
 }
 
-void introduction::end(const failure_ptr& refused)
+void connection_setup::end(const failure_ptr& refused)
 {
     const auto ended = std::exchange(ended_, nullptr);
     ended(refused, identity_);

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/closing_down.hpp"
+#include "core/shutdown_news.hpp"
 
 #include "core/core.hpp"
 
@@ -10,7 +10,7 @@
 
 namespace colock::detail {
 
-void closing_down::begin(what told)
+void shutdown_news::begin(what told)
 {
     {
         const std::lock_guard guard(shard_.mutex);
@@ -21,7 +21,7 @@ void closing_down::begin(what told)
     tell_in_parts();
 }
 
-void closing_down::tell_in_parts()
+void shutdown_news::tell_in_parts()
 {
     for (bool more = true; more;) {
         work todo;
@@ -37,7 +37,7 @@ void closing_down::tell_in_parts()
         try {
             asio::post(executor, [owner = owner_] {
                 if (const auto alive = owner.lock())
-                    alive->closing.tell_in_parts();
+                    alive->news.tell_in_parts();
             });
             return;
         } catch (const std::bad_alloc&) {
@@ -48,7 +48,7 @@ void closing_down::tell_in_parts()
 }
 
 /// False if that was the last.
-bool closing_down::tell_part(work& todo)
+bool shutdown_news::tell_part(work& todo)
 {
     if (!tells_)
         return false;

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/greeting.hpp"
+#include "redis/server_check.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -44,7 +44,7 @@ errc code_of(const welcome& told)
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(redis_greeting)
+BOOST_AUTO_TEST_SUITE(redis_server_check)
 
 BOOST_AUTO_TEST_CASE(a_master_of_its_own_is_welcome)
 {

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/given_up.hpp"
+#include "redis/never_sent.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
@@ -43,13 +43,13 @@ struct crowd final : remote::parts_owner
 
     asio::io_context context;
     outbox unsent;
-    given_up dropped{context.get_executor(), *this, unsent};
+    never_sent dropped{context.get_executor(), *this, unsent};
     std::size_t looked_at = 0;
 };
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(redis_given_up)
+BOOST_AUTO_TEST_SUITE(redis_never_sent)
 
 BOOST_AUTO_TEST_CASE(some_are_told_at_once_and_the_rest_in_turns)
 {

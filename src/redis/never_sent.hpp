@@ -21,10 +21,10 @@ inline constexpr std::size_t most_per_turn = 256;
 /// told at once, and the rest in turns to come, between which the event loop can do something else.
 ///
 /// Thread safety: none; belongs to the strand.
-class given_up
+class never_sent
 {
 public:
-    given_up(const asio::any_io_executor& strand, remote::parts_owner& owner, outbox& recycler);
+    never_sent(const asio::any_io_executor& strand, remote::parts_owner& owner, outbox& recycler);
 
     void add(std::deque<batch_ptr> operations, const failure_ptr& why);
     void add(remote::wait_sources::completions waits);

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/given_up.hpp"
+#include "redis/never_sent.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -9,29 +9,29 @@
 
 namespace colock::redis::detail {
 
-given_up::given_up(const asio::any_io_executor& strand, remote::parts_owner& owner, outbox& recycler)
+never_sent::never_sent(const asio::any_io_executor& strand, remote::parts_owner& owner, outbox& recycler)
     : strand_(strand), owner_(owner), recycler_(recycler)
 {
 }
 
-void given_up::add(std::deque<batch_ptr> operations, const failure_ptr& why)
+void never_sent::add(std::deque<batch_ptr> operations, const failure_ptr& why)
 {
     for (auto& each : operations)
         operations_.push_back({std::move(each), why});
 }
 
-void given_up::add(remote::wait_sources::completions waits)
+void never_sent::add(remote::wait_sources::completions waits)
 {
     std::ranges::move(waits, std::back_inserter(waits_));
 }
 
-void given_up::tell()
+void never_sent::tell()
 {
     if (!telling_)
         tell_some();
 }
 
-void given_up::tell_some()
+void never_sent::tell_some()
 {
     // Set before anybody is told: whoever is may give up more.
     telling_ = true;
@@ -55,7 +55,7 @@ void given_up::tell_some()
     });
 }
 
-void given_up::end(batch_ptr unsent, const failure_ptr& why)
+void never_sent::end(batch_ptr unsent, const failure_ptr& why)
 {
     for (auto& owner : unsent->take_all()) {
         auto& ended = *owner;

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/operation_memory.hpp"
+#include "remote/operation_allocation.hpp"
 
 #include "core/spare_blocks.hpp"
 
@@ -15,12 +15,12 @@ constinit thread_local colock::detail::spare_blocks spares;
 
 } // namespace
 
-void* operation_memory::operator new(std::size_t size)
+void* operation_allocation::operator new(std::size_t size)
 {
     return size <= block ? spares.allocate(block) : ::operator new(size);
 }
 
-void operation_memory::operator delete(void* memory, std::size_t size) noexcept
+void operation_allocation::operator delete(void* memory, std::size_t size) noexcept
 {
     if (size <= block)
         spares.deallocate(memory);

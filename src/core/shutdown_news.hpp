@@ -12,7 +12,7 @@ namespace colock::detail {
 
 /// Tells those who wait, and the holders of what is held, that no acquire may begin any more. So many at a time that a
 /// crowd does not hold up the loop.
-class closing_down
+class shutdown_news
 {
 public:
     enum class what : unsigned char
@@ -21,9 +21,9 @@ public:
         waiters_and_leases,
     };
 
-    closing_down(shard& of, leases& held, clean_up& ends) : shard_(of), leases_(held), clean_up_(ends) {}
-    closing_down(const closing_down&) = delete;
-    closing_down& operator=(const closing_down&) = delete;
+    shutdown_news(shard& of, leases& held, clean_up& ends) : shard_(of), leases_(held), clean_up_(ends) {}
+    shutdown_news(const shutdown_news&) = delete;
+    shutdown_news& operator=(const shutdown_news&) = delete;
 
     void owned_by(std::weak_ptr<core> owner) { owner_ = std::move(owner); }
 
