@@ -1,0 +1,154 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "pool.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/post.hpp>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+asio::awaitable<void> lock_again_and_again(locker by, std::vector<std::string> keys)
+{
+    for (std::size_t n = 0; n < rounds; ++n) {
+        if (keys.size() == 1) {
+            auto held = co_await by.acquire(keys.front());
+            co_await asio::post(asio::deferred);
+            co_await held.release();
+        } else {
+            auto held = co_await by.acquire_all(keys);
+            static_cast<void>(co_await held.release());
+        }
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(encounters)
+
+/// A release on another thread may hand over to a group that has just found its first key held, or fail to.
+BOOST_AUTO_TEST_CASE(a_group_waits_while_its_first_key_is_handed_over)
+{
+    for (const bool fails : {false, true}) {
+        asio::io_context io(static_cast<int>(pool_size));
+        const auto backend = std::make_shared<scripted_adapter>(memory::make_adapter(io.get_executor()));
+        for (int n = 0; fails && n < rounds; ++n) {
+            backend->next(operation::hand_over, step::lose_request());
+            backend->next(operation::hand_over, step::busy());
+        }
+        const locker by(backend, {.retry = retry_policy::fixed(1ms)});
+        results outcome;
+        // Two for each key, or those in the line behind the holder would keep the group from its head.
+        for (std::size_t n = 0; n < workers; ++n) {
+            const auto name = std::to_string(n);
+            asio::co_spawn(io, lock_again_and_again(by, {"a" + name}), outcome.handler());
+            asio::co_spawn(io, lock_again_and_again(by, {"a" + name, "b" + name}), outcome.handler());
+        }
+        BOOST_TEST(run_pool(io));
+        BOOST_TEST(outcome.ended == 2 * workers);
+        BOOST_TEST(outcome.failed == 0);
+        check_idle(by);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_last_locker_goes_while_others_wait)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        asio::io_context io(static_cast<int>(pool_size));
+        const auto backend = make_backend(io, kind);
+        results outcome;
+        {
+            const locker by(backend);
+            for (int n = 0; n < 50; ++n) {
+                by.async_acquire("k", [&outcome](error_code code, lock) {
+                    ++outcome.ended;
+                    if (code && code != errc::shutting_down)
+                        ++outcome.failed;
+                });
+            }
+        }
+        BOOST_TEST(run_pool(io));
+        BOOST_TEST(outcome.ended == 50);
+        BOOST_TEST(outcome.failed == 0);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_is_heard_however_closely_it_follows)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        for (const auto ttl : {0ms, 30000ms}) {
+            asio::io_context io(static_cast<int>(pool_size));
+            const auto backend = make_backend(io, kind);
+            const locker by(backend);
+            results outcome;
+            for (std::size_t n = 0; n < workers; ++n) {
+                asio::co_spawn(
+                    io,
+                    [](locker subject, std::string key, std::chrono::milliseconds lease,
+                        results& heard) -> asio::awaitable<void> {
+                        for (int round = 0; round < rounds; ++round) {
+                            const auto held = std::make_shared<lock>(co_await subject.acquire(key, {.ttl = lease}));
+                            held->async_lost([held, &heard](error_code code, lost_reason reason) {
+                                if (code || reason != lost_reason::released)
+                                    ++heard.failed;
+                                ++heard.ended;
+                            });
+                            co_await held->release();
+                        }
+                    }(by, "own:" + std::to_string(n), ttl, outcome),
+                    [](std::exception_ptr) {});
+            }
+            BOOST_TEST(run_pool(io));
+            BOOST_TEST(outcome.ended == workers * rounds);
+            BOOST_TEST(outcome.failed == 0);
+            check_idle(by);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_administrator_breaks_locks_that_are_used)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        asio::io_context io(static_cast<int>(pool_size));
+        const auto backend = make_backend(io, kind);
+        const locker by(backend);
+        std::atomic<int> ended{0};
+        const auto done = [&](std::exception_ptr) { ++ended; };
+        for (int n = 0; n < workers; ++n) {
+            asio::co_spawn(
+                io,
+                [](locker subject) -> asio::awaitable<void> {
+                    for (int round = 0; round < rounds; ++round) {
+                        auto held = co_await subject.acquire("k", {.renewal = renewal::automatic});
+                        co_await asio::post(asio::deferred);
+                        static_cast<void>(held.held());
+                        static_cast<void>(co_await held.is_locked());
+                        co_await held.release();
+                    }
+                }(by),
+                done);
+        }
+        asio::co_spawn(
+            io,
+            [](locker subject) -> asio::awaitable<void> {
+                for (int round = 0; round < 4 * rounds; ++round) {
+                    static_cast<void>(co_await subject.break_lock("k"));
+                    co_await asio::post(asio::deferred);
+                }
+            }(by),
+            done);
+        BOOST_TEST(run_pool(io));
+        BOOST_TEST(ended == workers + 1);
+        check_idle(by);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
