@@ -1,66 +1,13 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
-
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/cancellation_signal.hpp>
+#include "turns.hpp"
 
 #include <algorithm>
-#include <list>
 #include <string>
 #include <vector>
 
 using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
-
-namespace {
-
-const acquire_options shared{.mode = lock_mode::shared};
-const acquire_options endless{.ttl = 0ms};
-const retry_policy rarely = retry_policy::fixed(24h).jitter(0);
-
-/// A locker whose waiters take turns over a backend with or without a queue of its own, and a rival beside it.
-struct table : rig
-{
-    colock::locker rival{memory};
-    std::list<asio::cancellation_signal> signals;
-
-    explicit table(bool fifo) : rig(behind::scripted)
-    {
-        auto can = script->capabilities();
-        can.fifo = fifo;
-        script->set_capabilities(can);
-        locker.emplace(backend());
-    }
-
-    [[nodiscard]] running<lock> wait_for(std::string key, acquire_options options = {})
-    {
-        if (!options.retry)
-            options.retry = rarely;
-        auto waiting = start(locker->acquire(std::move(key), std::move(options)));
-        ready();
-        return waiting;
-    }
-    /// A waiter that leaves when it is told to.
-    asio::cancellation_signal& guest(std::string key, acquire_options options = {})
-    {
-        if (!options.retry)
-            options.retry = rarely;
-        auto& leave = signals.emplace_back();
-        locker->async_acquire(
-            std::move(key), std::move(options), asio::bind_cancellation_slot(leave.slot(), [](error_code, lock) {}));
-        ready();
-        return leave;
-    }
-    void stop(asio::cancellation_signal& leave)
-    {
-        leave.emit(asio::cancellation_type::terminal);
-        ready();
-    }
-    [[nodiscard]] std::size_t count(operation what) const { return script->count(what); }
-};
-
-} // namespace
 
 BOOST_AUTO_TEST_SUITE(turns)
 
@@ -110,64 +57,6 @@ BOOST_AUTO_TEST_CASE(behind_a_local_holder_a_head_asks_only_a_backend_with_a_que
     }
 }
 
-BOOST_AUTO_TEST_CASE(who_follows_stands_in_line_as_soon_as_a_hand_over_is_sent)
-{
-    constexpr auto x = lock_mode::exclusive;
-    constexpr auto s = lock_mode::shared;
-    for (const bool fifo : {true, false}) {
-        for (const auto& [behind, asked] : {std::pair{std::vector{x, x}, 1U}, std::pair{std::vector{s, s, x}, 2U},
-                 std::pair{std::vector{s, x, s}, 1U}})
-        {
-            table on(fifo);
-            auto held = on.acquire("k");
-            auto next = on.wait_for("k");
-            std::vector<running<lock>> line;
-            for (const auto mode : behind)
-                line.push_back(on.wait_for("k", {.mode = mode}));
-            on.script->forget_calls();
-            on.script->next(operation::hand_over, step::hold());
-            held = {};
-            on.ready();
-            // In the turn in which it was sent: both can travel together.
-            BOOST_TEST(on.count(operation::hand_over) == 1U);
-            BOOST_TEST(on.count(operation::create) == (fifo ? asked : 0U));
-            on.script->deliver();
-            BOOST_TEST(next.get(on.io()).held());
-            for (auto& each : line)
-                BOOST_TEST(each.get(on.io()).held());
-            on.ready();
-            on.check_clean();
-        }
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_hand_over_that_fails_leaves_both_in_line_in_their_order)
-{
-    for (const auto& failing : {step::lose_request(), step::lose_reply(), step::busy()}) {
-        table on(true);
-        auto held = on.acquire("k");
-        auto next = on.wait_for("k", {.retry = retry_policy::fixed(10ms)});
-        auto following = on.wait_for("k");
-        auto last = on.wait_for("k");
-        on.script->next(operation::hand_over, failing);
-        held = {};
-        on.ready();
-        on.advance_by_steps(10s, 10ms);
-        BOOST_TEST(next.done());
-        BOOST_TEST(!following.done());
-        held = next.get(on.io());
-        held = {};
-        on.advance_by_steps(10s, 10ms);
-        BOOST_TEST(following.done());
-        BOOST_TEST(!last.done());
-        held = following.get(on.io());
-        held = {};
-        BOOST_TEST(last.get(on.io()).held());
-        on.ready();
-        on.check_clean();
-    }
-}
-
 /// Others may enter while the first attempt of one is being made: it is a head then, but not in front.
 BOOST_AUTO_TEST_CASE(a_head_that_came_late_does_not_upset_those_in_front)
 {
@@ -206,69 +95,6 @@ BOOST_AUTO_TEST_CASE(a_head_that_came_late_does_not_upset_those_in_front)
     }
 }
 
-BOOST_AUTO_TEST_CASE(who_follows_may_leave_while_a_hand_over_is_under_way)
-{
-    table on(true);
-    auto held = on.acquire("k");
-    auto next = on.wait_for("k");
-    auto& following = on.guest("k");
-    auto last = on.wait_for("k");
-    on.script->next(operation::hand_over, step::hold());
-    held = {};
-    on.ready();
-    on.stop(following);
-    on.script->deliver();
-    on.ready();
-    held = next.get(on.io());
-    held = {};
-    BOOST_TEST(last.get(on.io()).held());
-    on.ready();
-    on.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(after_a_hand_over_the_next_in_line_does_not_ask)
-{
-    table on(false);
-    auto held = on.acquire("k");
-    auto first = on.wait_for("k");
-    auto second = on.wait_for("k");
-    on.script->forget_calls();
-    held = {};
-    held = first.get(on.io());
-    on.ready();
-    BOOST_TEST(on.count(operation::hand_over) == 1U);
-    BOOST_TEST(on.count(operation::create) == 0U);
-    held = {};
-    BOOST_TEST(second.get(on.io()).held());
-    BOOST_TEST(on.count(operation::hand_over) == 2U);
-    BOOST_TEST(on.count(operation::create) == 0U);
-}
-
-BOOST_AUTO_TEST_CASE(a_hand_over_that_finds_the_key_taken_is_no_attempt_of_the_next_one)
-{
-    table on(false);
-    auto held = on.run(on.rival.acquire("k", endless));
-    auto first = on.wait_for("k");
-    // Counted once, on its arrival behind the head.
-    auto second = on.wait_for("k", {.retry = retry_policy::fixed(24h).jitter(0).times(1)});
-    held = {};
-    held = first.get(on.io());
-    on.ready();
-    on.script->forget_calls();
-    on.script->always(operation::wait, step::hold());
-    on.script->next(operation::hand_over, step::busy());
-    on.script->next(operation::create, step::busy());
-    held = {};
-    on.ready();
-    BOOST_TEST(on.count(operation::hand_over) == 1U);
-    // The release woke it, which is no attempt either. It has spoken to the backend now: it listens.
-    BOOST_TEST(on.count(operation::create) == 1U);
-    BOOST_TEST(on.count(operation::wait) == 1U);
-    BOOST_TEST(!second.done());
-    on.script->deliver();
-    BOOST_TEST(second.get(on.io()).held());
-}
-
 BOOST_AUTO_TEST_CASE(a_recycled_queue_knows_nothing_of_its_former_key)
 {
     table on(false);
@@ -283,93 +109,6 @@ BOOST_AUTO_TEST_CASE(a_recycled_queue_knows_nothing_of_its_former_key)
     BOOST_TEST_REQUIRE(other.done());
     BOOST_TEST(other.get(on.io()).held());
     BOOST_TEST(holder.held());
-}
-
-BOOST_AUTO_TEST_CASE(each_queue_counts_its_own_hand_overs)
-{
-    table on(false);
-    // How often in a row the lock goes straight to the next one.
-    const auto pass_on = [&](const std::string& key, int waiters) {
-        on.script->forget_calls();
-        auto held = on.acquire(key);
-        std::vector<running<lock>> line;
-        for (int n = 0; n < waiters; ++n)
-            line.push_back(on.wait_for(key));
-        for (auto& each : line) {
-            held = {};
-            held = each.get(on.io());
-        }
-        held = {};
-        on.ready();
-        return on.count(operation::hand_over);
-    };
-    BOOST_TEST(pass_on("a", 10) == 10U);
-    BOOST_TEST(pass_on("b", 16) == 16U);
-    // The others' turn comes once in seventeen.
-    BOOST_TEST(pass_on("c", 40) == 38U);
-    on.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(only_an_exclusive_lock_is_handed_over_to_a_single_exclusive_claim)
-{
-    for (const bool fifo : {true, false}) {
-        struct row
-        {
-            lock_mode from;
-            std::vector<lock_mode> to;
-            bool handed_over;
-        };
-        constexpr auto x = lock_mode::exclusive;
-        constexpr auto s = lock_mode::shared;
-        for (const auto& [from, to, handed_over] :
-            {row{x, {x}, true}, row{x, {s}, false}, row{x, {s, s}, false}, row{s, {x}, false}})
-        {
-            table on(fifo);
-            auto held = on.acquire("k", {.mode = from});
-            std::vector<running<lock>> line;
-            for (const auto mode : to)
-                line.push_back(on.wait_for("k", {.mode = mode}));
-            held = {};
-            on.ready();
-            BOOST_TEST(on.count(operation::hand_over) == (handed_over ? 1U : 0U));
-            for (auto& each : line)
-                BOOST_TEST(each.done());
-        }
-    }
-}
-
-BOOST_AUTO_TEST_CASE(nothing_is_handed_over_to_a_claim_in_doubt_nor_by_one_that_was_lost_or_never_granted)
-{
-    {
-        table on(false);
-        auto held = on.acquire("k");
-        on.script->next(operation::create, step::lose_request());
-        auto doubtful = on.wait_for("k");
-        held = {};
-        on.ready();
-        BOOST_TEST(on.count(operation::hand_over) == 0U);
-        BOOST_TEST(on.count(operation::release) == 1U);
-    }
-    {
-        table on(false);
-        on.script->open_session(lease_clock::now() + 1h);
-        auto held = on.acquire("k");
-        auto waiting = on.wait_for("k");
-        on.script->end_session();
-        on.ready();
-        BOOST_TEST(on.count(operation::hand_over) == 0U);
-        BOOST_TEST(waiting.done());
-    }
-    {
-        table on(true);
-        auto held = on.run(on.rival.acquire("k", endless));
-        auto& head = on.guest("k");
-        auto waiting = on.wait_for("k");
-        on.stop(head);
-        BOOST_TEST(on.count(operation::hand_over) == 0U);
-        BOOST_TEST(on.count(operation::abandon) == 1U);
-        BOOST_TEST(!waiting.done());
-    }
 }
 
 BOOST_AUTO_TEST_CASE(a_reader_behind_a_writer_is_no_head)

@@ -1,0 +1,61 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "support/rig.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <list>
+#include <string>
+
+namespace colock::testing {
+
+using namespace std::chrono_literals;
+
+inline const acquire_options shared{.mode = lock_mode::shared};
+inline const acquire_options endless{.ttl = 0ms};
+inline const retry_policy rarely = retry_policy::fixed(24h).jitter(0);
+
+/// A locker whose waiters take turns over a backend with or without a queue of its own, and a rival beside it.
+struct table : rig
+{
+    colock::locker rival{memory};
+    std::list<asio::cancellation_signal> signals;
+
+    explicit table(bool fifo) : rig(behind::scripted)
+    {
+        auto can = script->capabilities();
+        can.fifo = fifo;
+        script->set_capabilities(can);
+        locker.emplace(backend());
+    }
+
+    [[nodiscard]] running<lock> wait_for(std::string key, acquire_options options = {})
+    {
+        if (!options.retry)
+            options.retry = rarely;
+        auto waiting = start(locker->acquire(std::move(key), std::move(options)));
+        ready();
+        return waiting;
+    }
+    /// A waiter that leaves when it is told to.
+    asio::cancellation_signal& guest(std::string key, acquire_options options = {})
+    {
+        if (!options.retry)
+            options.retry = rarely;
+        auto& leave = signals.emplace_back();
+        locker->async_acquire(
+            std::move(key), std::move(options), asio::bind_cancellation_slot(leave.slot(), [](error_code, lock) {}));
+        ready();
+        return leave;
+    }
+    void stop(asio::cancellation_signal& leave)
+    {
+        leave.emit(asio::cancellation_type::terminal);
+        ready();
+    }
+    [[nodiscard]] std::size_t count(operation what) const { return script->count(what); }
+};
+
+} // namespace colock::testing
