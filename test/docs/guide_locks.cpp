@@ -1,0 +1,200 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "guide.hpp"
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+//[ acquire
+asio::awaitable<void> checkout(colock::locker locker, int cart)
+{
+    colock::lock lock = co_await locker.acquire("cart:" + std::to_string(cart), {.ttl = 10s});
+    co_await charge(cart, lock.fence()); // the resource refuses fences lower than the highest it has seen
+    co_await lock.extend(10s);           // ten seconds from now
+    co_await charge(cart, lock.fence());
+    co_await lock.release();
+}
+//]
+
+//[ with_lock
+asio::awaitable<int> total(colock::locker locker, int cart)
+{
+    co_return co_await locker.with_lock(
+        "cart:" + std::to_string(cart), [cart](colock::lock& held) -> asio::awaitable<int> {
+            co_await charge(cart, held.fence());
+            co_return co_await sum_of(cart);
+        });
+}
+//]
+
+//[ try
+asio::awaitable<bool> refresh_if_nobody_does(colock::locker locker)
+{
+    std::optional<colock::lock> lock = co_await locker.try_acquire("refresh");
+    if (!lock)
+        co_return false; // somebody is at it
+    co_await charge(0, lock->fence());
+    co_await lock->release();
+    co_return true;
+}
+//]
+
+//[ shared
+asio::awaitable<void> read_catalogue(colock::locker locker)
+{
+    colock::lock reading = co_await locker.acquire("catalogue", {.mode = colock::lock_mode::shared});
+    co_await charge(0, reading.fence());
+}
+
+asio::awaitable<void> render(colock::locker locker)
+{
+    // At most four at once.
+    colock::lock place = co_await locker.acquire("render", {.mode = colock::lock_mode::shared, .max_holders = 4});
+    co_await charge(0, place.fence());
+}
+//]
+
+//[ group
+asio::awaitable<void> transfer(colock::locker locker, std::string from, std::string to)
+{
+    std::vector<std::string> accounts{std::move(from), std::move(to)};
+    colock::lock_group both = co_await locker.acquire_all(std::move(accounts));
+    co_await charge(1, both.locks().front().fence());
+    for (const colock::lock_report& each : co_await both.release())
+        if (each.status == colock::errc::not_held)
+            throw std::runtime_error("the lease of " + each.key + " had ended");
+}
+//]
+
+//[ lost
+// Without with_lock: the work asks before each step that matters.
+asio::awaitable<int> work_while_held(colock::lock& lock)
+{
+    int steps = 0;
+    for (; lock.held(); ++steps)
+        co_await charge(steps, lock.fence());
+    co_return steps;
+}
+//]
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(guide, fixture)
+
+BOOST_AUTO_TEST_CASE(locks)
+{
+    run(checkout(locker, 7));
+    BOOST_TEST(!locked("cart:7"));
+
+    {
+        colock::lock dropped = run(locker.acquire("k"));
+        BOOST_TEST(locked("k"));
+    }
+    colock::testing::run_ready(io);
+    BOOST_TEST(!locked("k"));
+
+    BOOST_TEST(run(refresh_if_nobody_does(locker)));
+    colock::lock busy = run(locker.acquire("refresh"));
+    BOOST_TEST(!run(refresh_if_nobody_does(locker)));
+}
+
+BOOST_AUTO_TEST_CASE(a_body)
+{
+    BOOST_TEST(run(total(locker, 7)) == 70);
+    BOOST_CHECK_THROW(run(locker.with_lock("k", [] { throw std::out_of_range("mine"); })), std::out_of_range);
+    BOOST_TEST(!locked("k"));
+
+    // Longer than its ttl: renewed.
+    auto renewed = colock::testing::start(io, locker.with_lock("k", {.ttl = 1s}, []() -> asio::awaitable<int> {
+        colock::lease_timer timer(co_await asio::this_coro::executor, 10s);
+        co_await timer.async_wait();
+        co_return 1;
+    }));
+    colock::testing::run_ready(io);
+    virtual_clock::advance_by_steps(io, 10s, 100ms);
+    BOOST_TEST(renewed.get(io) == 1);
+
+    // Without renewal: stopped a margin before the lease can end.
+    std::exception_ptr seen;
+    auto stopped = colock::testing::start(
+        io, locker.with_lock("k", {.ttl = 1s, .renewal = colock::renewal::manual}, [&]() -> asio::awaitable<void> {
+            colock::lease_timer timer(co_await asio::this_coro::executor, 10s);
+            try {
+                co_await timer.async_wait();
+            } catch (...) {
+                seen = std::current_exception();
+                throw;
+            }
+        }));
+    colock::testing::run_ready(io);
+    virtual_clock::advance(io, 500ms);
+    BOOST_TEST(!seen);
+    virtual_clock::advance(io, 400ms);
+    BOOST_TEST(!!seen);
+    BOOST_CHECK_THROW(stopped.get(io), colock::lost_error);
+}
+
+BOOST_AUTO_TEST_CASE(sharing)
+{
+    colock::lock reading = run(locker.acquire("catalogue", {.mode = colock::lock_mode::shared}));
+    run(read_catalogue(locker));
+    BOOST_TEST(!run(locker.try_acquire("catalogue")));
+    run(reading.release());
+    BOOST_TEST(!!run(locker.try_acquire("catalogue")));
+
+    std::vector<colock::lock> places;
+    for (int i = 0; i < 4; ++i)
+        places.push_back(run(locker.acquire("render", {.mode = colock::lock_mode::shared, .max_holders = 4})));
+    auto fifth = colock::testing::start(io, render(locker));
+    colock::testing::run_ready(io);
+    BOOST_TEST(!fifth.done());
+    places.pop_back();
+    fifth.get(io);
+}
+
+BOOST_AUTO_TEST_CASE(groups)
+{
+    run(transfer(locker, "b", "a"));
+    BOOST_TEST(!locked("a"));
+
+    colock::lock_group sorted = run(locker.acquire_all({"b", "a", "b"}));
+    BOOST_REQUIRE(sorted.size() == 2);
+    BOOST_TEST(sorted.locks().front().key() == "a");
+    run(sorted.acquire("c"));
+    BOOST_TEST(run(sorted.release()).front().key == "c");
+
+    colock::lock a = run(locker.acquire("a"));
+    auto waiting = colock::testing::start(io, locker.acquire_all({"0", "a"}));
+    colock::testing::run_ready(io);
+    BOOST_TEST(!waiting.done());
+    BOOST_TEST(!locked("0")); // nothing is held while it waits
+    run(a.release());
+    BOOST_TEST(waiting.get(io).size() == 2);
+
+    BOOST_TEST(code_of(locker.acquire_all(std::vector<std::string>{})) == colock::errc::invalid_options);
+    colock::lock_group global = run(locker.acquire_global());
+    BOOST_TEST(locked(colock::locker::global_key));
+    BOOST_TEST(!locked("0"));
+}
+
+BOOST_AUTO_TEST_CASE(losses)
+{
+    colock::lock lock = run(locker.acquire("k", {.ttl = 1s}));
+    auto reason = colock::testing::start(io, lock.lost());
+    colock::testing::run_ready(io);
+    auto work = colock::testing::start(io, work_while_held(lock));
+    for (int i = 0; i < 100; ++i)
+        io.poll_one();
+    virtual_clock::skip(1s);
+    BOOST_TEST(work.get(io) > 10);
+    BOOST_CHECK(reason.get(io) == colock::lost_reason::expired);
+
+    colock::lock fine = run(locker.acquire("k"));
+    run(fine.release());
+    BOOST_CHECK(run(fine.lost()) == colock::lost_reason::released);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

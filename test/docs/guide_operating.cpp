@@ -1,0 +1,180 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "guide.hpp"
+#include "support/scripted_adapter.hpp"
+
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include <atomic>
+#include <future>
+#include <iostream>
+#include <memory>
+#include <string>
+
+namespace {
+
+//[ busy_or_down
+// A job that one of many does. Only "busy" means that another does it: a lock service that is down must be heard of.
+asio::awaitable<bool> run_nightly(colock::locker locker)
+{
+    try {
+        colock::lock lock =
+            co_await locker.acquire("nightly", {.retry = colock::retry_policy::forever().total_time(10s)});
+        co_await charge(0, lock.fence());
+        co_return true;
+    } catch (const colock::retry_error&) {
+        co_return false;
+    }
+}
+//]
+
+//[ strand
+// Every coroutine that may be cancelled gets a strand of its own; locker and lock need none.
+void start_jobs(asio::thread_pool& pool, colock::locker locker, std::atomic<int>& done)
+{
+    for (int job = 0; job < 8; ++job) {
+        const auto work = [](colock::locker jobs, std::atomic<int>& count) -> asio::awaitable<void> {
+            colock::lock lock = co_await jobs.async_acquire("job", asio::cancel_after(30s));
+            ++count;
+            co_await lock.release();
+        };
+        asio::co_spawn(asio::make_strand(pool), work(locker, done), [](std::exception_ptr failure) {
+            if (failure)
+                std::rethrow_exception(failure);
+        });
+    }
+}
+//]
+
+//[ observer
+class slow_locks : public colock::observer
+{
+public:
+    void granted(std::string_view, std::uint64_t, std::chrono::nanoseconds waited) noexcept override
+    {
+        if (waited > 100ms)
+            ++slow_;
+    }
+    void lost(std::string_view, colock::lost_reason) noexcept override { ++losses_; }
+    void unreachable(std::string_view, const colock::error_code&, std::string_view) noexcept override { ++failures_; }
+    int slow() const noexcept { return slow_; }
+    int losses() const noexcept { return losses_; }
+    int failures() const noexcept { return failures_; }
+
+private:
+    std::atomic<int> slow_{0};
+    std::atomic<int> losses_{0};
+    std::atomic<int> failures_{0};
+};
+
+colock::locker make_observed(const asio::any_io_executor& executor, std::shared_ptr<slow_locks> watcher)
+{
+    return colock::locker(
+        colock::memory::make_adapter(executor), {.ttl = 10s, .owner = "billing", .observer = std::move(watcher)});
+}
+//]
+
+//[ shutdown
+asio::awaitable<bool> stop(colock::locker locker)
+{
+    const colock::shutdown_report report = co_await locker.shutdown(5s);
+    for (const std::string& key : report.still_running)
+        std::clog << "left to its ttl: " << key << '\n';
+    co_return report.clean();
+}
+//]
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(guide, fixture)
+
+BOOST_AUTO_TEST_CASE(busy_or_down)
+{
+    const auto script =
+        std::make_shared<colock::testing::scripted_adapter>(colock::memory::make_adapter(io.get_executor()));
+    const auto watcher = std::make_shared<slow_locks>();
+    colock::locker remote(script, {.observer = watcher});
+    BOOST_TEST(run(run_nightly(remote)));
+
+    colock::lock busy = run(remote.acquire("nightly"));
+    auto second = colock::testing::start(io, run_nightly(remote));
+    colock::testing::run_ready(io);
+    virtual_clock::advance(io, 11s);
+    BOOST_TEST(!second.get(io));
+    run(busy.release());
+
+    using colock::testing::operation;
+    script->always(operation::create, colock::testing::step::fail(colock::errc::unavailable, "nobody listens"));
+    script->notify_unreachable(colock::make_failure(colock::errc::unavailable, "nobody listens"), "here:1");
+    auto third = colock::testing::start(io, run_nightly(remote));
+    colock::testing::run_ready(io);
+    virtual_clock::advance_by_steps(io, 11s, 500ms);
+    BOOST_TEST_REQUIRE(third.done());
+    BOOST_CHECK_THROW(third.get(io), colock::create_error);
+    BOOST_TEST(watcher->failures() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(observers)
+{
+    const auto watcher = std::make_shared<slow_locks>();
+    colock::locker observed = make_observed(io.get_executor(), watcher);
+    colock::lock first = run(observed.acquire("k"));
+    auto second = colock::testing::start(io, observed.acquire("k"));
+    colock::testing::run_ready(io);
+    virtual_clock::advance(io, 1s);
+    run(first.release());
+    colock::lock granted = second.get(io);
+    BOOST_TEST(watcher->slow() == 1);
+    BOOST_TEST(watcher->losses() == 0);
+    virtual_clock::advance(io, 11s);
+    BOOST_TEST(watcher->losses() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(shutting_down)
+{
+    colock::lock held = run(locker.acquire("k"));
+    auto waiting = colock::testing::start(io, locker.acquire("k"));
+    colock::testing::run_ready(io);
+    BOOST_TEST(run(stop(locker)));
+    BOOST_TEST(!held.held());
+    try {
+        static_cast<void>(waiting.get(io));
+        BOOST_ERROR("was to end");
+    } catch (const colock::error& failure) {
+        BOOST_TEST(failure.code() == colock::errc::shutting_down);
+    }
+    BOOST_TEST(code_of(locker.acquire("k")) == colock::errc::shutting_down);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(guide_threads)
+
+BOOST_AUTO_TEST_CASE(strands)
+{
+    asio::thread_pool pool(2);
+    colock::locker locker(colock::memory::make_adapter(pool.get_executor()));
+    std::atomic<int> done{0};
+    start_jobs(pool, locker, done);
+    pool.join();
+    BOOST_TEST(done == 8);
+}
+
+BOOST_AUTO_TEST_CASE(futures)
+{
+    asio::thread_pool pool(1);
+    colock::locker locker(colock::memory::make_adapter(pool.get_executor()));
+    //[ future
+    // From a thread that is no coroutine, and not one that runs the context: it blocks until the lock is granted.
+    std::future<colock::lock> granted = locker.async_acquire("report", asio::use_future);
+    colock::lock lock = granted.get();
+    //]
+    BOOST_TEST(lock.held());
+    lock = colock::lock();
+    pool.join();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
