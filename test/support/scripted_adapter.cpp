@@ -75,8 +75,13 @@ void scripted_adapter::next(operation what, step how)
 
 void scripted_adapter::always(operation what, step how)
 {
+    always(what, [how = std::move(how)] { return how; });
+}
+
+void scripted_adapter::always(operation what, std::function<step()> make)
+{
     const std::lock_guard guard(state_->mutex);
-    state_->standing[index_of(what)] = std::move(how);
+    state_->standing[index_of(what)] = std::move(make);
 }
 
 void scripted_adapter::reset()

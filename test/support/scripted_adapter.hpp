@@ -131,6 +131,8 @@ public:
     void next(operation what, step how);
     /// For every operation of that kind that finds no queued step.
     void always(operation what, step how);
+    /// The same with a step made for each, on the thread that starts the operation.
+    void always(operation what, std::function<step()> make);
     /// Forgets queued steps and those for always; what is held back stays.
     void reset();
     /// Steps that were queued and not used: a test that ends with some has not seen what it was about.

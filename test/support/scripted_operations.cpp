@@ -53,11 +53,14 @@ step scripted_adapter::begin(operation what, const claim_ptr& claim, std::chrono
 step scripted_adapter::begin(call started)
 {
     const auto index = index_of(started.what);
-    const std::lock_guard guard(state_->mutex);
+    std::unique_lock guard(state_->mutex);
     state_->calls.push_back(std::move(started));
     auto& queue = state_->queued[index];
-    if (queue.empty())
-        return state_->standing[index].value_or(step::pass());
+    if (queue.empty()) {
+        const auto make = state_->standing[index];
+        guard.unlock();
+        return make ? make() : step::pass();
+    }
     step taken = std::move(queue.front());
     queue.pop_front();
     return taken;

@@ -82,7 +82,7 @@ struct scripted_adapter::state : context_member
 
     mutable std::mutex mutex;
     std::array<std::deque<step>, operation_count> queued;
-    std::array<std::optional<step>, operation_count> standing;
+    std::array<std::function<step()>, operation_count> standing;
     std::vector<call> calls;
     std::deque<request> held;
     bool trust_abandon = false;

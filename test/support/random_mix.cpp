@@ -1,0 +1,406 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/random_mix.hpp"
+
+#include "support/process.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <iostream>
+
+namespace colock::testing {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// More than any number of holders.
+constexpr int alone = -1'000'000;
+
+/// What lasts as long as this has been forgotten: nobody waits for a timer but by a policy of its own.
+constexpr auto never = 1h;
+
+constexpr auto longest_trip = 300us;
+
+template <class... Parts>
+std::string text(const Parts&... parts)
+{
+    std::ostringstream line;
+    (line << ... << parts);
+    return line.str();
+}
+
+} // namespace
+
+visitors::visit::visit(visitors& all, const lock& held)
+    : all_(&all), spot_(static_cast<std::size_t>(held.key().back() - '0')), mode_(held.mode())
+{
+    auto& place = all.spots_[spot_];
+    const auto fence = held.fence();
+    if (mode_ == lock_mode::exclusive) {
+        const int before = place.inside.fetch_add(alone);
+        if (before != 0)
+            all.note(text("an exclusive lock on ", held.key(), " beside ", before));
+        if (fence <= place.greatest_fence)
+            all.note(text("fence ", fence, " of ", held.key(), " after ", place.greatest_fence));
+        place.exclusive_fence = fence;
+    } else {
+        const int before = place.inside.fetch_add(1);
+        if (before < 0)
+            all.note(text("a shared lock on ", held.key(), " beside an exclusive one"));
+        if (spot_ == semaphore && before >= static_cast<int>(places))
+            all.note(text(before + 1, " holders of the semaphore"));
+        if (fence <= place.exclusive_fence)
+            all.note(text("fence ", fence, " of ", held.key(), " after an exclusive ", place.exclusive_fence));
+    }
+    for (auto known = place.greatest_fence.load(); fence > known;) {
+        if (place.greatest_fence.compare_exchange_weak(known, fence))
+            break;
+    }
+}
+
+visitors::visit::~visit()
+{
+    if (all_)
+        all_->spots_[spot_].inside.fetch_sub(mode_ == lock_mode::exclusive ? alone : 1);
+}
+
+void visitors::note(std::string wrong)
+{
+    const std::lock_guard guard(mutex_);
+    wrong_.push_back(std::move(wrong));
+}
+
+std::vector<std::string> visitors::wrong() const
+{
+    const std::lock_guard guard(mutex_);
+    return wrong_;
+}
+
+std::uint32_t random_mix::first_seed()
+{
+    const auto seed =
+        static_cast<std::uint32_t>(std::stoul(from_environment("COLOCK_SEED", std::to_string(std::random_device{}()))));
+    std::cout << "from COLOCK_SEED=" << seed << std::endl;
+    return seed;
+}
+
+random_mix::random_mix(std::uint32_t seed, int threads)
+    : seed_(seed), draw_(seed), fate_(draw_.seed()), io_(threads), store_(memory::make_adapter(io_.get_executor()))
+{
+    draw_setting(threads == 1);
+    locker_options options{.ttl = never, .retry = retry_policy::fixed(never)};
+    // Without events somebody has to look again; after a fault, too.
+    if (!setting_.can.events || setting_.has_faults)
+        options.retry = retry_policy::fixed(1ms);
+    lockers_.emplace_back(make_backend(), options);
+    // What one gives back in its shutdown, although somebody is still inside, another would be granted.
+    if (!setting_.ends_early && draw_.once_in(2))
+        lockers_.emplace_back(make_backend(), options);
+    for (std::uint32_t n = 0; n < setting_.workers; ++n)
+        spawn(work(lockers_[n % lockers_.size()], draw_.seed()));
+    if (setting_.ends_early)
+        spawn(shut_down());
+}
+
+void random_mix::draw_setting(bool with_faults)
+{
+    constexpr behind kinds[] = {behind::memory, behind::immediate, behind::scripted};
+    setting_.kind = kinds[draw_.below(3)];
+    setting_.can = store_->capabilities();
+    if (setting_.kind != behind::memory) {
+        setting_.can.immediate = setting_.kind == behind::immediate;
+        setting_.can.fifo = draw_.once_in(2);
+        setting_.can.events = !draw_.once_in(6);
+        setting_.can.expires = !draw_.once_in(6);
+        setting_.is_slow = setting_.kind == behind::scripted && draw_.once_in(2);
+        setting_.has_faults = with_faults && draw_.once_in(4);
+    }
+    setting_.ends_early = draw_.once_in(5);
+    setting_.workers = 4 + draw_.below(20);
+    setting_.rounds = 10 + draw_.below(20);
+}
+
+std::string random_mix::describe() const
+{
+    const auto stats = lockers_.front().stats();
+    return text("COLOCK_SEED=", seed_, ": ", setting_.kind, setting_.can.fifo ? ", fifo" : "",
+        setting_.can.events ? "" : ", no events", setting_.can.expires ? "" : ", expires nothing",
+        setting_.is_slow ? ", slow" : "", setting_.has_faults ? ", faults" : "",
+        setting_.ends_early ? ", shut down early" : "", "; ", setting_.workers, " workers on ", lockers_.size(),
+        " lockers; ", unended_.load(), " have not ended, ", turns_.load(), " turns taken; of the first locker ",
+        stats.held, " held, ", stats.waiting, " waiting, ", stats.settling, " settling, ", stats.attempts, " attempts");
+}
+
+std::shared_ptr<adapter> random_mix::make_backend()
+{
+    if (setting_.kind == behind::memory)
+        return store_;
+    auto script = std::make_shared<scripted_adapter>(
+        store_, setting_.kind == behind::immediate ? timing::immediate : timing::posted);
+    script->set_capabilities(setting_.can);
+    if (setting_.is_slow || setting_.has_faults) {
+        for (const auto what : {operation::create, operation::release, operation::abandon, operation::extend,
+                 operation::is_valid, operation::wait, operation::hand_over})
+        {
+            script->always(what, [this, what] { return draw_step(what); });
+        }
+    }
+    scripts_.push_back(script);
+    return script;
+}
+
+step random_mix::draw_step(operation what)
+{
+    const std::lock_guard guard(fate_mutex_);
+    if (setting_.has_faults && fate_.once_in(8)) {
+        if (what == operation::wait)
+            return step::fail(errc::unavailable);
+        const bool may_be_busy = what == operation::create || what == operation::hand_over;
+        switch (fate_.below(may_be_busy ? 4 : 3)) {
+        case 0:
+            return step::lose_request();
+        case 1:
+            return step::lose_reply();
+        case 2:
+            return step::fail(errc::unavailable);
+        default:
+            return step::busy();
+        }
+    }
+    if (setting_.is_slow && what != operation::wait && !fate_.once_in(4))
+        return step::pass().delay(fate_.time_below(longest_trip));
+    return step::pass();
+}
+
+acquire_options random_mix::draw_options(dice& draw, const std::vector<std::string>& keys) const
+{
+    acquire_options options;
+    if (draw.once_in(3)) {
+        options.mode = lock_mode::shared;
+        if (std::ranges::find(keys, visitors::key(visitors::semaphore)) != keys.end())
+            options.max_holders = visitors::places;
+    }
+    if (draw.once_in(8))
+        options.ttl = 0ms;
+    switch (draw.below(6)) {
+    case 0:
+        options.retry = retry_policy::fixed(1ms);
+        break;
+    case 1:
+        options.retry = retry_policy::fixed(1ms).times(3);
+        break;
+    case 2:
+        options.retry = retry_policy::forever().total_time(1ms + draw.time_below(5ms));
+        break;
+    default:
+        break;
+    }
+    return options;
+}
+
+bool random_mix::is_expected(const boost::system::system_error& failed) const
+{
+    // What was held or wanted during a shutdown may end in any way.
+    if (setting_.has_faults || setting_.ends_early)
+        return dynamic_cast<const error*>(&failed) != nullptr;
+    // An acquire whose time is over may leave before it has heard that the key is busy.
+    constexpr errc ends[] = {errc::retry_exhausted, errc::outcome_unknown, errc::unavailable};
+    return std::ranges::any_of(ends, [&](errc end) { return failed.code() == end; });
+}
+
+void random_mix::spawn(asio::awaitable<void> work)
+{
+    ++unended_;
+    asio::co_spawn(asio::make_strand(io_), std::move(work), [this](std::exception_ptr failure) {
+        try {
+            if (failure)
+                std::rethrow_exception(failure);
+        } catch (const std::exception& unexpected) {
+            visitors_.note(text("thrown: ", unexpected.what()));
+        }
+        if (--unended_ == 0 && !closed_)
+            spawn(shut_down());
+    });
+}
+
+asio::awaitable<void> random_mix::shut_down()
+{
+    if (setting_.ends_early)
+        co_await sleep_for(20 * longest_trip);
+    for (const auto& by : lockers_) {
+        const auto report = co_await by.shutdown(1min);
+        if (!report.clean())
+            visitors_.note("a shutdown was not clean");
+        if (report.unproven > 0 && !setting_.has_faults)
+            visitors_.note("not all is proven");
+    }
+    closed_ = true;
+}
+
+asio::awaitable<void> random_mix::work(locker by, std::uint32_t seed)
+{
+    dice draw(seed);
+    for (std::uint32_t round = 0; round < setting_.rounds && !closed_; ++round) {
+        try {
+            co_await take_turn(by, draw);
+        } catch (const boost::system::system_error& failed) {
+            if (!is_expected(failed))
+                visitors_.note(text("thrown: ", failed.what()));
+        }
+        ++turns_;
+    }
+}
+
+asio::awaitable<void> random_mix::take_turn(const locker& by, dice& draw)
+{
+    switch (draw.below(8)) {
+    case 0:
+    case 1:
+    case 2:
+        return lock_one(by, draw);
+    case 3:
+        return try_one(by, draw);
+    case 4:
+        return lock_several(by, draw);
+    case 5:
+    case 6:
+        return run_body(by, draw);
+    default:
+        return look_around(by, draw);
+    }
+}
+
+template <class Held, class Operation>
+asio::awaitable<void> random_mix::take(asio::awaitable<Held> patient, Operation impatient, dice& draw)
+{
+    if (draw.once_in(3)) {
+        lease_timer patience(co_await asio::this_coro::executor);
+        auto [gave_up, held] = co_await std::move(impatient)(
+            asio::cancel_after(patience, draw.time_below(3 * longest_trip), asio::as_tuple));
+        if (!gave_up)
+            co_await use(std::move(held), draw);
+    } else {
+        co_await use(co_await std::move(patient), draw);
+    }
+}
+
+asio::awaitable<void> random_mix::lock_one(const locker& by, dice& draw)
+{
+    const auto key = visitors::key(draw.seed());
+    const auto options = draw_options(draw, {key});
+    co_await take(by.acquire(key, options), by.async_acquire(key, options), draw);
+}
+
+asio::awaitable<void> random_mix::try_one(const locker& by, dice& draw)
+{
+    const auto key = visitors::key(draw.seed());
+    auto held = co_await by.try_acquire(key, draw_options(draw, {key}));
+    if (!held)
+        co_return;
+    if (draw.once_in(3))
+        spawn(keep_for_a_while(std::move(*held), draw.time_below(longest_trip)));
+    else
+        co_await use(std::move(*held), draw);
+}
+
+asio::awaitable<void> random_mix::lock_several(const locker& by, dice& draw)
+{
+    std::vector<std::string> keys;
+    const auto first = draw.below(visitors::keys);
+    for (std::uint32_t n = 0; n < 2 + draw.below(2); ++n)
+        keys.push_back(visitors::key(first + n));
+    const auto options = draw_options(draw, keys);
+    co_await take(by.acquire_all(keys, options), by.async_acquire_all(keys, options), draw);
+}
+
+asio::awaitable<void> random_mix::run_body(const locker& by, dice& draw)
+{
+    const auto key = visitors::key(draw.seed());
+    const auto options = draw_options(draw, {key});
+    const auto body = [this, &draw](lock& held) { return stay_inside(held, draw); };
+    if (draw.once_in(2)) {
+        lease_timer patience(co_await asio::this_coro::executor);
+        auto [failure] = co_await by.async_with_lock(
+            key, options, body, asio::cancel_after(patience, draw.time_below(2 * longest_trip), asio::as_tuple));
+        static_cast<void>(failure);
+    } else {
+        co_await by.with_lock(key, options, body);
+    }
+}
+
+asio::awaitable<void> random_mix::look_around(const locker& by, dice& draw)
+{
+    static_cast<void>(by.stats());
+    static_cast<void>(by.held_locks());
+    static_cast<void>(co_await by.is_locked(visitors::key(draw.seed())));
+    static_cast<void>(co_await by.list());
+}
+
+asio::awaitable<void> random_mix::use(lock held, dice& draw)
+{
+    co_await stay_inside(held, draw);
+    if (draw.once_in(2))
+        co_await held.release(draw.once_in(2) ? on_failure::quiet : on_failure::raise);
+}
+
+asio::awaitable<void> random_mix::use(lock_group held, dice& draw)
+{
+    {
+        std::vector<visitors::visit> inside;
+        for (const auto& each : held.locks())
+            inside.emplace_back(visitors_, each);
+        co_await asio::post(asio::deferred);
+    }
+    if (draw.once_in(2))
+        static_cast<void>(co_await held.release());
+}
+
+asio::awaitable<void> random_mix::stay_inside(lock& held, dice& draw)
+{
+    const visitors::visit inside(visitors_, held);
+    if (draw.once_in(4))
+        co_await sleep_for(draw.time_below(longest_trip));
+    else if (draw.once_in(2))
+        co_await asio::post(asio::deferred);
+    if (held.ttl() > 0ms && draw.once_in(4))
+        co_await held.extend(2 * never);
+}
+
+asio::awaitable<void> random_mix::keep_for_a_while(lock held, std::chrono::microseconds span)
+{
+    const visitors::visit inside(visitors_, held);
+    lease_timer patience(co_await asio::this_coro::executor);
+    auto [gave_up, reason] = co_await held.async_lost(asio::cancel_after(patience, span, asio::as_tuple));
+    if (!gave_up && !setting_.ends_early)
+        visitors_.note(text("lost: ", reason));
+}
+
+void random_mix::check() const
+{
+    BOOST_TEST(ended());
+    const auto wrong = visitors_.wrong();
+    BOOST_TEST(wrong.empty(), wrong.size() << " went wrong, at first: " << (wrong.empty() ? "" : wrong.front()));
+    for (const auto& by : lockers_) {
+        const auto stats = by.stats();
+        BOOST_TEST(stats.held == 0U);
+        BOOST_TEST(stats.waiting == 0U);
+        BOOST_TEST(stats.settling == 0U);
+        // As a rule not more than three for each turn.
+        BOOST_TEST(stats.attempts < 30 * turns_ + 1000);
+    }
+    for (const auto& script : scripts_) {
+        for (const auto& breach : script->breaches())
+            BOOST_TEST(breach.empty(), "the contract of adapter was broken: " << breach);
+    }
+    std::size_t left = 0;
+    store_->start_list({}, {}, [&](list_outcome outcome) { left = outcome.locks.size(); });
+    BOOST_TEST(left == 0U);
+}
+
+} // namespace colock::testing
