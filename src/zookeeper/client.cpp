@@ -116,7 +116,10 @@ void client::ended(operation& which)
     errands_.ended(which);
     if (errands_.under_way())
         return;
-    runtime_->talks.on(sessions::event::told);
+    auto& talks = runtime_->talks;
+    talks.on(sessions::event::told);
+    if (talks.is_denied())
+        refuse(talks.problem());
     arm_turn();
 }
 
@@ -127,6 +130,8 @@ void client::flush()
         talks.plan().reopen();
         talks.on(sessions::event::wanted);
     }
+    if (talks.is_denied())
+        refuse(talks.problem());
     while (talks.ask()) {
         const auto next = errands_.take();
         if (!next)
@@ -169,7 +174,9 @@ void client::watch_some()
 void client::refuse(const failure_ptr& why)
 {
     errands_.fail_waiting(why);
-    runtime_->talks.on(sessions::event::refused);
+    // What was asked before has an answer of its own.
+    if (!errands_.under_way())
+        runtime_->talks.refused();
     arm_turn();
 }
 

@@ -4,6 +4,7 @@
 #include "zookeeper/handle.hpp"
 #include "zookeeper/reply.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -48,7 +49,7 @@ public:
 
 private:
     template <class Send>
-    void submit(bool writes, replied done, Send send);
+    void submit(bool writes, std::size_t size, replied done, Send send);
     void refuse(replied done, status why);
 
     outlet& to_;

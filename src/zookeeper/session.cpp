@@ -303,16 +303,7 @@ void session::send_beat()
         self->life_.heart().beat_ended(lease_clock::now());
         if (answer.what == status::no_node)
             make_nodes(self->asked_, clock);
-        if (answer.what == status::access_denied)
-            self->tell_denied(clock);
-    });
-}
-
-/// What was asked meanwhile has an answer of its own, and is told first.
-void session::tell_denied(const std::string& path)
-{
-    asked_.sync(path, [self = shared_from_this()](const reply& answer) {
-        if (!answer.ok())
+        if (answer.what != status::access_denied)
             return;
         self->post_.add(postbox::news::denied);
         self->post_step();

@@ -87,7 +87,6 @@ private:
     void collect();
     void tell();
     void send_beat();
-    void tell_denied(const std::string& path);
     [[nodiscard]] handle* take_request() override;
     void refuse(std::unique_ptr<request> unsent) override;
 

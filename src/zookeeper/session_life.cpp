@@ -20,6 +20,13 @@ heartbeat::terms session_life::terms() const noexcept
     return {.session_timeout = timeout_, .server_tick = server_tick_ ? heartbeat::duration(*server_tick_) : otherwise};
 }
 
+bool session_life::is_short() const noexcept
+{
+    constexpr int least_ticks = 4;
+    const auto agreed = terms();
+    return agreed.session_timeout < least_ticks * agreed.server_tick;
+}
+
 session_life::change session_life::saw(handle::phase now, time_point before) noexcept
 {
     const auto was = std::exchange(seen_, now);

@@ -36,6 +36,8 @@ public:
     [[nodiscard]] std::int64_t id() const noexcept { return id_; }
     /// What the server has granted.
     [[nodiscard]] std::chrono::milliseconds timeout() const noexcept { return timeout_; }
+    /// So few ticks of the server's that leases are much shorter than that.
+    [[nodiscard]] bool is_short() const noexcept;
     /// What a grant of now is tied to; null before it was connected.
     [[nodiscard]] const std::shared_ptr<session_bound>& bound() const noexcept { return bound_; }
     [[nodiscard]] handle::phase seen() const noexcept { return seen_; }

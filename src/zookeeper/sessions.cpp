@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/sessions.hpp"
 
+#include "core/option_checks.hpp"
+
 #include <string>
 #include <utility>
 
@@ -25,6 +27,7 @@ public:
     {
         hear([](sessions& all) {
             all.problem_ = nullptr;
+            all.warn_of_short();
             // An event may have passed meanwhile.
             all.watches_.begin_round();
             all.on(event::opened);
@@ -162,6 +165,14 @@ void sessions::remove_lost()
         talk_->ask().remove(each, replied());
 }
 
+void sessions::warn_of_short()
+{
+    if (talk_->life().is_short())
+        reports_.warn_once("the server grants sessions of " + colock::detail::in_words(talk_->life().timeout()) +
+                           ", less than four of its ticks: leases last for a part of that only; give a longer "
+                           "session_timeout, or the servers' tickTime as server_tick if it is shorter than assumed");
+}
+
 void sessions::expired()
 {
     talk_ = nullptr;
@@ -189,10 +200,16 @@ void sessions::denied()
 {
     problem_ = make_failure(
         errc::access_denied, "the server refuses the user, or does not let it write below " + config_.chroot());
+    plan_.demote();
+    owner_.refuse(problem_);
+}
+
+void sessions::refused()
+{
     // To be closed by us.
     if (plan_.open())
         news_.closed();
-    owner_.refuse(problem_);
+    on(event::refused);
 }
 
 void sessions::close()

@@ -63,6 +63,10 @@ public:
     [[nodiscard]] bool closing() const noexcept { return closing_ > 0; }
     /// Why there is no connection; null if there is one, or none was ever needed.
     [[nodiscard]] const failure_ptr& problem() const noexcept { return problem_; }
+    /// The server has refused us; some may still have to be told.
+    [[nodiscard]] bool is_denied() const noexcept { return plan_.demoted() && !plan_.idle(); }
+    /// Whoever waited for one that is denied was told.
+    void refused();
     /// Something is sent.
     void note_use() noexcept { used_ = true; }
 
@@ -77,6 +81,7 @@ private:
     void retry_in(lease_clock::duration delay);
     void leave();
     void remove_lost();
+    void warn_of_short();
     void expired();
     void denied();
 

@@ -14,6 +14,9 @@ failure_ptr failure_of(const reply& answer)
     case status::access_denied:
         return make_failure(errc::access_denied, "the server does not let us work on this node" + code);
     case status::refused:
+        // By us.
+        if (answer.code == 0)
+            return make_failure(errc::invalid_key, "with its key this would be more than a server takes");
         return make_failure(errc::misconfigured_backend, "the server refuses this" + code);
     default:
         return make_failure(errc::unavailable, "the server could not do this now" + code);

@@ -4,6 +4,7 @@
 #include "support/run.hpp"
 
 #include <colock/locker.hpp>
+#include <colock/observer.hpp>
 #include <colock/zookeeper/adapter.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -19,19 +20,37 @@ namespace {
 
 using namespace std::chrono_literals;
 
+class listener final : public observer
+{
+public:
+    void suspended(std::string_view, const error_code&) noexcept override { ++suspensions; }
+    void warning(std::string_view, std::string_view message) noexcept override { warnings.emplace_back(message); }
+
+    int suspensions = 0;
+    std::vector<std::string> warnings;
+};
+
 /// Several processes on a server of their own.
 struct lockers_scene
 {
+    [[nodiscard]] std::string url(std::string_view user = {}) const
+    {
+        return "zookeeper://" + std::string(user) + "127.0.0.1:" + std::to_string(server.port()) + "/locks";
+    }
+    /// What is not given is as it suits the server.
     [[nodiscard]] std::shared_ptr<adapter> make_adapter(zookeeper::options options = {})
     {
-        options.url = "zookeeper://127.0.0.1:" + std::to_string(server.port()) + "/locks";
-        options.session_timeout = 4s;
-        options.server_tick = 500ms;
+        if (options.url == zookeeper::options{}.url)
+            options.url = url();
+        if (options.session_timeout == zookeeper::options{}.session_timeout)
+            options.session_timeout = 4s;
+        if (!options.server_tick)
+            options.server_tick = 500ms;
         return zookeeper::make_adapter(io.get_executor(), std::move(options));
     }
-    [[nodiscard]] locker make_locker(zookeeper::options options = {})
+    [[nodiscard]] locker make_locker(zookeeper::options options = {}, std::shared_ptr<observer> told = nullptr)
     {
-        return locker(make_adapter(std::move(options)));
+        return locker(make_adapter(std::move(options)), {.observer = std::move(told)});
     }
     template <class T>
     T run(asio::awaitable<T> coroutine, std::source_location where = std::source_location::current())
@@ -39,7 +58,7 @@ struct lockers_scene
         return start(io, std::move(coroutine)).get(io, where);
     }
     /// Once it has its place in the line.
-    running<lock> queue(locker& by, std::size_t nodes)
+    running<lock> queue(const locker& by, std::size_t nodes)
     {
         auto waiting = start(io, by.acquire("k"));
         run_until(io, [&] { return ephemeral_nodes(server.port()).size() == nodes; });
@@ -134,17 +153,72 @@ BOOST_AUTO_TEST_CASE(a_thousand_local_waiters_stand_there_as_two_nodes)
     check_end({one});
 }
 
+BOOST_AUTO_TEST_CASE(a_session_of_few_ticks_is_warned_of)
+{
+    const auto told = std::make_shared<listener>(), other = std::make_shared<listener>();
+    const auto brief = make_locker({.session_timeout = 1500ms}, told), lasting = make_locker({}, other);
+    for (const auto& each : {brief, lasting})
+        run(run(each.acquire("k")).release(on_failure::raise));
+    BOOST_TEST_REQUIRE(told->warnings.size() == 1U);
+    BOOST_TEST(told->warnings.front().find("1500 ms") != std::string::npos, told->warnings.front());
+    BOOST_TEST(other->warnings.empty());
+    check_end({brief, lasting});
+}
+
+BOOST_AUTO_TEST_CASE(what_is_too_large_is_refused_and_disturbs_nobody)
+{
+    const auto told = std::make_shared<listener>();
+    const auto backend = make_adapter();
+    const locker others(backend, {.observer = told});
+    auto held = run(others.acquire("k"));
+    const driver by(io, backend);
+    for (const auto size : {300'000U, 2'000'000U}) {
+        const auto large = driver::exclusive(std::string(size, 'k'));
+        const auto outcome = by.create(large);
+        BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
+        BOOST_TEST((outcome.error->code == errc::invalid_key));
+        BOOST_TEST((by.abandon(large).status == release_status::not_held));
+        auto listed = start(io, backend->inspect(large->key()));
+        BOOST_TEST((listed.get(io).error->code == errc::invalid_key));
+    }
+    BOOST_TEST(run(held.is_locked()));
+    BOOST_TEST(told->suspensions == 0);
+    run(held.release(on_failure::raise));
+    check_end({others});
+}
+
 BOOST_AUTO_TEST_CASE(a_stranger_is_denied_what_belongs_to_a_user)
 {
-    auto mine = make_locker({.user = "me", .password = "secret"}), theirs = make_locker();
+    const auto mine = make_locker({.user = "me", .password = "secret"});
+    const auto also_mine = make_locker({.url = url("me:secret@")});
     auto held = run(mine.acquire("k"));
-    try {
-        run(theirs.try_acquire("k"));
-        BOOST_ERROR("not refused");
-    } catch (const error& refused) {
-        BOOST_TEST((refused.code() == errc::access_denied), refused.what());
+    BOOST_TEST(!run(also_mine.try_acquire("k")));
+    std::vector<locker> all{mine, also_mine};
+    for (const auto& stranger : {make_locker(), make_locker({.url = url("me:other@")})}) {
+        for (const auto* const key : {"k", "another"}) {
+            try {
+                run(stranger.try_acquire(key));
+                BOOST_ERROR("not refused");
+            } catch (const error& refused) {
+                BOOST_TEST((refused.code() == errc::access_denied), refused.what());
+                BOOST_TEST(std::string_view(refused.what()).find("secret") == std::string_view::npos);
+            }
+        }
+        all.push_back(stranger);
     }
     run(held.release(on_failure::raise));
+    check_end(all);
+}
+
+BOOST_AUTO_TEST_CASE(whoever_was_given_rights_takes_part)
+{
+    const zookeeper::access_right everybody{
+        .permissions = zookeeper::access_right::all & ~zookeeper::access_right::admin};
+    const auto mine = make_locker({.user = "me", .password = "secret", .access = {everybody}}), theirs = make_locker();
+    auto held = run(mine.acquire("k"));
+    auto waiting = queue(theirs, 2);
+    run(held.release(on_failure::raise));
+    run(waiting.get(io).release(on_failure::raise));
     check_end({mine, theirs});
 }
 

@@ -47,6 +47,19 @@ BOOST_AUTO_TEST_CASE(it_counts_from_the_handshake_and_by_what_the_server_grants)
     BOOST_TEST((life.saw(phase::connected, now + 1s) == seen::none));
 }
 
+BOOST_AUTO_TEST_CASE(one_of_few_ticks_is_short)
+{
+    BOOST_TEST(!session_life(2s, 500ms).is_short());
+    BOOST_TEST(session_life(1999ms, 500ms).is_short());
+    // The ticks are assumed.
+    BOOST_TEST(!session_life(8s, std::nullopt).is_short());
+    BOOST_TEST(session_life(7s, std::nullopt).is_short());
+    // What the server grants counts.
+    BOOST_TEST(!life.is_short());
+    BOOST_TEST(life.greeted(7, 1s));
+    BOOST_TEST(life.is_short());
+}
+
 BOOST_AUTO_TEST_CASE(one_that_comes_back_in_time_goes_on_with_its_bound)
 {
     BOOST_TEST(connect(now));
