@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/sessions.hpp"
 
-#include "core/option_checks.hpp"
+#include "core/option_errors.hpp"
 
 #include <string>
 #include <utility>
