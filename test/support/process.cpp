@@ -34,6 +34,26 @@ std::filesystem::path cache_folder()
     return from_environment("XDG_CACHE_HOME", std::string(home ? home : "") + "/.cache") + "/colock";
 }
 
+pid_t in_child(const std::function<void()>& act)
+{
+    const pid_t child = ::fork();
+    if (child != 0)
+        return child;
+    try {
+        act();
+    } catch (...) {
+        ::_exit(1);
+    }
+    ::_exit(0);
+}
+
+int wait_for(pid_t child)
+{
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return status;
+}
+
 child_process::child_process(
     const std::vector<std::string>& command, const std::filesystem::path& log, std::optional<int> talk)
 {
@@ -81,7 +101,9 @@ bool child_process::alive()
 
 void child_process::signal(int number) const
 {
-    ::kill(id_, number);
+    // Of what has ended: no process of anybody else's.
+    if (id_ > 0)
+        ::kill(id_, number);
 }
 
 void child_process::kill() noexcept

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,11 @@ namespace colock::testing {
 
 /// What the variable says, unless it is empty.
 [[nodiscard]] std::string from_environment(const char* name, std::string otherwise);
+
+/// Runs `act` in a process of its own, which ends with it.
+pid_t in_child(const std::function<void()>& act);
+/// What waitpid tells of its end: 0 if `act` returned.
+int wait_for(pid_t child);
 
 /// Another program, killed with its object.
 class child_process

@@ -3,6 +3,8 @@
 #include <colock/redis/adapter.hpp>
 
 #include "server.hpp"
+#include "support/in_shared_memory.hpp"
+#include "support/process.hpp"
 #include "support/run.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -25,55 +27,12 @@
 #include <random>
 #include <thread>
 
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace colock::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// An object that several processes see.
-template <class T>
-class in_shared_memory
-{
-public:
-    in_shared_memory()
-        : memory_(::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)),
-          object_(new(memory_) T())
-    {
-    }
-    ~in_shared_memory() { ::munmap(memory_, sizeof(T)); }
-    in_shared_memory(const in_shared_memory&) = delete;
-    in_shared_memory& operator=(const in_shared_memory&) = delete;
-    T* operator->() const noexcept { return object_; }
-
-private:
-    void* const memory_;
-    T* const object_;
-};
-
-/// Runs `act` in a process of its own, which ends with it.
-pid_t in_child(const std::function<void()>& act)
-{
-    const pid_t child = ::fork();
-    if (child != 0)
-        return child;
-    try {
-        act();
-    } catch (...) {
-        ::_exit(1);
-    }
-    ::_exit(0);
-}
-
-int wait_for(pid_t child)
-{
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return status;
-}
 
 struct counter
 {

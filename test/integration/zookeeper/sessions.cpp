@@ -2,11 +2,11 @@
 #include "fixture.hpp"
 #include "support/localhost.hpp"
 #include "support/peer.hpp"
+#include "support/process.hpp"
 #include "support/sockets.hpp"
 
+#include <stdexcept>
 #include <thread>
-
-#include <sys/wait.h>
 
 namespace colock::testing {
 namespace {
@@ -375,16 +375,13 @@ BOOST_AUTO_TEST_CASE(the_child_of_a_fork_leaves_its_parents_session_alone)
     one.connect();
     one.make("forked", node_kind::ephemeral);
     one.io->notify_fork(asio::execution_context::fork_prepare);
-    const auto child = ::fork();
-    if (child == 0) {
+    const auto child = in_child([&] {
         one.io->notify_fork(asio::execution_context::fork_child);
-        const bool inert = !one.talk->connected();
-        ::_exit(inert ? 0 : 1);
-    }
+        if (one.talk->connected())
+            throw std::runtime_error("the child is connected as its parent is");
+    });
     one.io->notify_fork(asio::execution_context::fork_parent);
-    int how = 0;
-    ::waitpid(child, &how, 0);
-    BOOST_TEST(how == 0);
+    BOOST_TEST(wait_for(child) == 0);
     BOOST_TEST(!one.is_gone("forked"));
     BOOST_TEST(one.told->suspensions == 0);
 }

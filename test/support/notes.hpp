@@ -1,0 +1,33 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/observer.hpp>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock::testing {
+
+/// Keeps what it was told.
+class notes final : public observer
+{
+public:
+    void ready(std::string_view) noexcept override { ++readies; }
+    void suspended(std::string_view, const error_code&) noexcept override { ++suspensions; }
+    void reconnected(std::string_view) noexcept override { ++reconnections; }
+    void warning(std::string_view, std::string_view message) noexcept override { warnings.emplace_back(message); }
+
+    [[nodiscard]] bool warned_of(std::string_view word) const
+    {
+        return std::ranges::any_of(warnings, [&](const auto& each) { return each.find(word) != std::string::npos; });
+    }
+
+    int readies = 0;
+    int suspensions = 0;
+    int reconnections = 0;
+    std::vector<std::string> warnings;
+};
+
+} // namespace colock::testing
