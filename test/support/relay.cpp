@@ -30,6 +30,7 @@ struct relay::connection
     bool keeps_replies = false;
     std::string replies{};
 
+    [[nodiscard]] bool waits() const noexcept { return client >= 0 && server < 0; }
     void close()
     {
         for (int* each : {&client, &server}) {
@@ -54,7 +55,8 @@ struct relay::connection
     }
 };
 
-relay::relay(std::uint16_t upstream) : upstream_(upstream), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))
+relay::relay(std::uint16_t upstream, no_server then)
+    : upstream_(upstream), without_(then), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))
 {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -79,16 +81,7 @@ relay::~relay()
 void relay::work()
 {
     while (!stopped_) {
-        pollfd waiting{listener_, POLLIN, 0};
-        if (::poll(&waiting, 1, 1) > 0) {
-            const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-            const std::lock_guard guard(mutex_);
-            // A server that does not listen is none of the link's making, and refuses just so.
-            if (const int server = refuses_ ? -1 : connect_to(upstream_); server < 0)
-                ::close(client);
-            else
-                connections_.push_back(std::make_unique<connection>(connection{client, server}));
-        }
+        wait_for_some();
         const std::lock_guard guard(mutex_);
         if (silent_)
             continue;
@@ -97,10 +90,41 @@ void relay::work()
     }
 }
 
+void relay::wait_for_some()
+{
+    std::vector<pollfd> waiting{{listener_, POLLIN, 0}};
+    {
+        const std::lock_guard guard(mutex_);
+        for (const auto& each : connections_) {
+            for (const int socket : {each->client, each->server}) {
+                if (socket >= 0 && !silent_ && !each->waits())
+                    waiting.push_back({socket, POLLIN, 0});
+            }
+        }
+    }
+    // Somebody may change his mind about silence.
+    if (::poll(waiting.data(), waiting.size(), 10) > 0 && waiting.front().revents != 0)
+        accept_one();
+}
+
+void relay::accept_one()
+{
+    const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    const std::lock_guard guard(mutex_);
+    // A server that does not listen is none of the link's making, and refuses just so.
+    const int server = refuses_ ? -1 : connect_to(upstream_);
+    if (server < 0 && (refuses_ || without_ == no_server::ends))
+        ::close(client);
+    else
+        connections_.push_back(std::make_unique<connection>(connection{client, server}));
+}
+
 void relay::pass(connection& on)
 {
+    if (on.waits() && (on.server = connect_to(upstream_)) < 0)
+        return;
     if (on.client >= 0) {
-        const auto said = connection::read(on.client);
+        auto said = connection::read(on.client);
         if (!said) {
             ::close(std::exchange(on.client, -1));
             // A connection that is held up lives on at the server's end.
@@ -109,6 +133,8 @@ void relay::pass(connection& on)
         } else if (on.held) {
             on.kept += *said;
         } else if (!said->empty()) {
+            if (const auto at = replaced_.empty() ? std::string::npos : said->find(replaced_); at != std::string::npos)
+                said->replace(at, replaced_.size(), replacement_);
             pass_request(on, *said);
         }
     }
@@ -216,6 +242,13 @@ void relay::answer_at_bytes(std::string bytes, std::string_view reply, int times
     answers_left_ = times;
     for (const auto& each : connections_)
         each->tail.clear();
+}
+
+void relay::put_in_place(std::string bytes, std::string others)
+{
+    const std::lock_guard guard(mutex_);
+    replaced_ = std::move(bytes);
+    replacement_ = std::move(others);
 }
 
 void relay::lead_to(std::uint16_t upstream)

@@ -23,12 +23,20 @@ enum class loss : unsigned char
     time,
 };
 
+/// What becomes of a connection while the server does not listen.
+enum class no_server : unsigned char
+{
+    ends,
+    /// Until it listens, as by a client that tries again and again.
+    waits,
+};
+
 /// A link to a server on 127.0.0.1 that fails at the very byte that a test asks for, and can keep what a client has
 /// sent, longer than the client lives.
 class relay
 {
 public:
-    explicit relay(std::uint16_t upstream);
+    explicit relay(std::uint16_t upstream, no_server then = no_server::ends);
     ~relay();
     relay(const relay&) = delete;
     relay& operator=(const relay&) = delete;
@@ -52,6 +60,8 @@ public:
     void answer_at_bytes(std::string bytes, std::string_view reply, int times = 1);
     /// How many requests were found so far.
     [[nodiscard]] int cuts() const noexcept { return cuts_; }
+    /// Whatever clients say has other bytes, as many, in place of these.
+    void put_in_place(std::string bytes, std::string others);
     /// After a loss of time.
     void deliver_replies();
     /// Later connections lead to another server.
@@ -64,10 +74,13 @@ public:
 private:
     struct connection;
     void work();
+    void wait_for_some();
+    void accept_one();
     void pass(connection& on);
     void pass_request(connection& on, const std::string& said);
 
     std::uint16_t upstream_;
+    const no_server without_;
     std::uint16_t port_ = 0;
     int listener_ = -1;
     std::atomic<bool> stopped_{false};
@@ -78,6 +91,8 @@ private:
     loss lost_ = loss::request;
     std::string answer_;
     int answers_left_ = 0;
+    std::string replaced_;
+    std::string replacement_;
     bool refuses_ = false;
     bool silent_ = false;
     std::thread thread_;

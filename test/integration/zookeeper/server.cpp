@@ -13,6 +13,8 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -119,6 +121,11 @@ std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path)
     return sessions;
 }
 
+std::filesystem::path faketime_library()
+{
+    return from_environment("COLOCK_FAKETIME", "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1");
+}
+
 zookeeper_server::zookeeper_server() : port_(free_port()), folder_(make_folder())
 {
     // Somebody else may have taken the port meanwhile.
@@ -133,6 +140,13 @@ zookeeper_server::zookeeper_server() : port_(free_port()), folder_(make_folder()
     }
 }
 
+zookeeper_server::zookeeper_server(std::uint16_t port, std::size_t number, std::string peers)
+    : port_(port), peers_(std::move(peers)), folder_(make_folder())
+{
+    std::filesystem::create_directory(folder_ / "data");
+    std::ofstream(folder_ / "data/myid") << number << '\n';
+}
+
 zookeeper_server::~zookeeper_server()
 {
     process_.kill();
@@ -140,19 +154,47 @@ zookeeper_server::~zookeeper_server()
     std::filesystem::remove_all(folder_, ignored);
 }
 
+std::string zookeeper_server::mode() const
+{
+    const auto told = ask(port_, "srvr");
+    constexpr std::string_view word = "Mode: ";
+    const auto begin = told.find(word);
+    if (begin == std::string::npos)
+        return {};
+    return told.substr(begin + word.size(), told.find('\n', begin) - begin - word.size());
+}
+
 void zookeeper_server::start()
+{
+    launch();
+    wait_until_serving();
+}
+
+void zookeeper_server::launch(const std::string& clock)
 {
     std::ofstream(folder_ / "server.cfg") << "dataDir=" << (folder_ / "data").string() << "\nclientPort=" << port_
                                           << "\nclientPortAddress=127.0.0.1\ntickTime=500\nmaxClientCnxns=0\n"
                                              "admin.enableServer=false\nextendedTypesEnabled=true\n"
-                                             "4lw.commands.whitelist=*\n";
+                                             "4lw.commands.whitelist=*\n"
+                                          << peers_;
     const auto classes =
         from_environment("COLOCK_ZOOKEEPER_CLASSES", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar");
-    process_ = child_process({"java", "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classes,
-                                 "org.apache.zookeeper.server.quorum.QuorumPeerMain", folder_ / "server.cfg"},
-        folder_ / "log");
+    std::vector<std::string> command;
+    if (!clock.empty()) {
+        command = {
+            "env", "LD_PRELOAD=" + faketime_library().string(), "FAKETIME=" + clock, "FAKETIME_DONT_FAKE_MONOTONIC=1"};
+    }
+    // It lives for a test: what makes it start quickly counts.
+    command.insert(command.end(), {"java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+                                      "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classes,
+                                      "org.apache.zookeeper.server.quorum.QuorumPeerMain", folder_ / "server.cfg"});
+    process_ = child_process(command, folder_ / "log");
+}
+
+void zookeeper_server::wait_until_serving()
+{
     const char* const why_not = "ZooKeeper did not start; see scripts/servers.sh";
-    wait_until_serving(process_, port_, why_not);
+    testing::wait_until_serving(process_, port_, why_not);
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     constexpr std::string_view serving = "Zookeeper version";
     while (!ask(port_, "srvr", serving.size()).starts_with(serving)) {
@@ -165,6 +207,11 @@ void zookeeper_server::start()
 void zookeeper_server::pause()
 {
     process_.signal(SIGSTOP);
+}
+
+void zookeeper_server::resume()
+{
+    process_.signal(SIGCONT);
 }
 
 void zookeeper_server::kill()

@@ -3,6 +3,7 @@
 
 #include "support/process.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -24,26 +25,43 @@ void end_session(std::uint16_t port, std::int64_t session);
 /// The sessions that have one of those below that path.
 [[nodiscard]] std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path);
 
-/// A ZooKeeper server of its own, alone, in a temporary folder. Its ticks are of 500 ms.
+/// What makes the clocks of programs wrong.
+[[nodiscard]] std::filesystem::path faketime_library();
+
+/// A ZooKeeper server of its own, in a temporary folder. Its ticks are of 500 ms.
 class zookeeper_server
 {
 public:
+    /// Alone, and started.
     zookeeper_server();
+    /// A member of an ensemble, to be started.
+    /// \param peers the lines of its configuration that tell where all members are, for each other
+    zookeeper_server(std::uint16_t port, std::size_t number, std::string peers);
     ~zookeeper_server();
     zookeeper_server(const zookeeper_server&) = delete;
     zookeeper_server& operator=(const zookeeper_server&) = delete;
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    /// "standalone", "leader" or "follower"; empty if it does not serve, and blocking if it is paused.
+    [[nodiscard]] std::string mode() const;
+    [[nodiscard]] bool alive() { return process_.alive(); }
 
-    /// SIGSTOP.
+    /// SIGSTOP and SIGCONT.
     void pause();
+    void resume();
     /// SIGKILL.
     void kill();
     /// On the same port, with what it had on disk.
     void start();
+    /// The first half of a start: members of an ensemble serve when there are enough of them.
+    /// \param clock how much its clock is ahead, in words of libfaketime's
+    void launch(const std::string& clock = {});
+    /// The second.
+    void wait_until_serving();
 
 private:
     std::uint16_t port_;
+    std::string peers_;
     std::filesystem::path folder_;
     child_process process_;
 };

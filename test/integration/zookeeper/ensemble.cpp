@@ -1,0 +1,131 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "ensemble.hpp"
+
+#include "support/sockets.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace colock::testing {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string address(std::uint16_t port)
+{
+    return "127.0.0.1:" + std::to_string(port);
+}
+
+} // namespace
+
+zookeeper_ensemble::zookeeper_ensemble()
+{
+    std::array<std::uint16_t, size> quorum{};
+    std::array<std::uint16_t, size> election{};
+    for (std::size_t to = 0; to < size; ++to) {
+        quorum[to] = free_port();
+        election[to] = free_port();
+        for (std::size_t from = 0; from < size; ++from) {
+            if (from != to)
+                links_[to][from] = std::make_unique<link>(quorum[to], election[to]);
+        }
+    }
+    for (std::size_t one = 0; one < size; ++one) {
+        // A follower without its leader gives up after so many ticks that sessions of tests end before.
+        std::string peers = "initLimit=20\nsyncLimit=10\nmaxSessionTimeout=40000\n";
+        for (std::size_t to = 0; to < size; ++to) {
+            const auto& by = links_[to][one];
+            peers += "server." + std::to_string(to + 1) +
+                     "=127.0.0.1:" + std::to_string(by ? by->quorum.port() : quorum[to]) + ':' +
+                     std::to_string(by ? by->election.port() : election[to]) + '\n';
+            // It tells where to call it back.
+            if (by)
+                by->election.put_in_place(address(election[one]), address(links_[one][to]->election.port()));
+        }
+        servers_[one] = std::make_unique<zookeeper_server>(free_port(), one + 1, peers);
+    }
+    mend();
+}
+
+std::string zookeeper_ensemble::url(std::size_t first) const
+{
+    std::string url = "zookeeper://";
+    for (std::size_t i = 0; i < size; ++i)
+        (url += i == 0 ? "" : ",") += address(servers_[(first + i) % size]->port());
+    return url;
+}
+
+std::size_t zookeeper_ensemble::leader()
+{
+    for (const auto limit = std::chrono::steady_clock::now() + 60s;; std::this_thread::sleep_for(10ms)) {
+        for (std::size_t i = 0; i < size; ++i) {
+            if (servers_[i]->alive() && servers_[i]->mode() == "leader")
+                return i;
+        }
+        if (std::chrono::steady_clock::now() > limit)
+            throw std::runtime_error("no ZooKeeper server of the ensemble leads");
+    }
+}
+
+void zookeeper_ensemble::make_leader(std::size_t number)
+{
+    for (auto other = leader(); other != number; other = leader()) {
+        servers_[other]->kill();
+        static_cast<void>(leader());
+        servers_[other]->start();
+    }
+}
+
+void zookeeper_ensemble::cut_off(std::size_t number, bool cut)
+{
+    for (std::size_t other = 0; other < size; ++other) {
+        if (other == number)
+            continue;
+        for (const auto& each : {links_[number][other].get(), links_[other][number].get()}) {
+            each->quorum.silence(cut);
+            each->election.silence(cut);
+        }
+    }
+}
+
+void zookeeper_ensemble::set_clock(std::size_t number, const std::string& ahead)
+{
+    wrong_clocks_.at(number) = !ahead.empty();
+    servers_[number]->kill();
+    servers_[number]->launch(ahead);
+    servers_[number]->wait_until_serving();
+}
+
+void zookeeper_ensemble::mend()
+{
+    for (std::size_t i = 0; i < size; ++i) {
+        cut_off(i, false);
+        servers_[i]->resume();
+        if (std::exchange(wrong_clocks_[i], false))
+            servers_[i]->kill();
+        if (!servers_[i]->alive())
+            servers_[i]->launch();
+    }
+    for (const auto& each : servers_)
+        each->wait_until_serving();
+}
+
+boost::test_tools::assertion_result can_change_clocks(boost::unit_test::test_unit_id)
+{
+    boost::test_tools::assertion_result can(std::filesystem::exists(faketime_library()));
+    can.message() << "there is no libfaketime";
+    return can;
+}
+
+zookeeper_ensemble& shared_ensemble()
+{
+    static zookeeper_ensemble ensemble;
+    ensemble.mend();
+    return ensemble;
+}
+
+} // namespace colock::testing
