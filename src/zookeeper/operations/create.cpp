@@ -6,6 +6,7 @@
 #include "zookeeper/operations/names.hpp"
 #include "zookeeper/operations/request_operation.hpp"
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -62,28 +63,44 @@ private:
         }
         note_look(talks(), *claim_);
         const auto found = made_for(prefix_, got.names);
+        left_ = found.size();
         if (found.empty()) {
             make();
             return;
         }
-        auto& state = state_of(*claim_);
-        state.node = child_path(folder_, found.front());
-        if (auto* const by = ask())
-            by->exists(state.node, then(&create_operation::found));
+        for (const auto& each : found) {
+            auto* const by = ask();
+            if (!by)
+                return;
+            auto path = child_path(folder_, each);
+            by->exists(path, then(&create_operation::found, path));
+        }
     }
 
-    void found(const reply& got)
+    /// Only what belongs to the session in use lasts as long as that: the rest may go at any time, and another session
+    /// vouches for none of it.
+    void found(const reply& got, const std::string& path)
     {
         auto& state = state_of(*claim_);
-        if (got.what == status::no_node) {
-            state.node.clear();
-            make();
-        } else if (!got.ok()) {
+        if (!got.ok() && got.what != status::no_node) {
             end_failed(got);
-        } else {
-            state.fence = static_cast<std::uint64_t>(got.stat.created_in);
-            list();
+            return;
         }
+        if (got.ok() && got.stat.ephemeral_owner == talks().id()) {
+            state.node = path;
+            state.fence = static_cast<std::uint64_t>(got.stat.created_in);
+        } else if (got.ok()) {
+            if (auto* const by = ask())
+                by->remove(path, replied());
+            else
+                return;
+        }
+        if (--left_ > 0)
+            return;
+        if (state.node.empty())
+            make();
+        else
+            list();
     }
 
     /// With the line, in one write.
@@ -106,7 +123,7 @@ private:
     {
         is_creating_ = false;
         auto& state = state_of(*claim_);
-        if (got.ok()) {
+        if (got.ok() && got.stat.ephemeral_owner == talks().id()) {
             state.node = got.text;
             state.fence = static_cast<std::uint64_t>(got.stat.created_in);
         } else if (got.what == status::no_node) {
@@ -243,6 +260,8 @@ private:
     const std::string folder_;
     const std::string prefix_;
     int attempts_ = 0;
+    /// Of those that were found, how many are still to be looked at.
+    std::size_t left_ = 0;
     bool plain_folders_ = false;
     /// It is unknown whether there is a node.
     bool is_creating_ = false;

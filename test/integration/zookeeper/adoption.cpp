@@ -1,0 +1,47 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "support/driver.hpp"
+
+#include <colock/zookeeper/adapter.hpp>
+
+#include <string>
+
+namespace colock::testing {
+
+BOOST_AUTO_TEST_SUITE(zookeeper_adoption)
+
+BOOST_AUTO_TEST_CASE(a_node_of_another_session_grants_nothing)
+{
+    zookeeper_server server;
+    relay between(server.port());
+    asio::io_context io;
+    const driver by(io, zookeeper::make_adapter(io.get_executor(),
+                            {.url = "zookeeper://127.0.0.1:" + std::to_string(between.port()) + "/locks",
+                                .session_timeout = 4s,
+                                .server_tick = 500ms}));
+    const auto first = driver::exclusive("k"), wanted = driver::exclusive("k");
+    by.grant(first);
+    by.give_back(first);
+    between.cut_at_bytes("/k", loss::reply);
+    BOOST_TEST_REQUIRE((by.create(wanted).error->code == errc::outcome_unknown));
+    const auto nodes = ephemeral_nodes(server.port());
+    BOOST_TEST_REQUIRE(nodes.size() == 1U);
+
+    // Its session ends, and one stands there as if it had been made in a session that has not.
+    const std::string folder = "/locks/";
+    const auto name = nodes[0].substr(folder.size(), nodes[0].size() - folder.size() - 10);
+    end_session(server.port(), sessions_of(server.port(), "/locks").at(0));
+    client other(server.port(), 6s, {.chroot = "/locks"});
+    other.connect();
+    BOOST_TEST_REQUIRE(other.make(name, node_kind::ephemeral_sequential).ok());
+    by.grant(wanted);
+    BOOST_TEST(ephemeral_nodes(server.port()).size() == 1U);
+    BOOST_TEST(other.close(5s));
+    by.check_held(wanted);
+    by.give_back(wanted);
+    BOOST_TEST(ephemeral_nodes(server.port()).empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
