@@ -48,6 +48,17 @@ std::uint16_t free_port()
     throw std::runtime_error("there is no free port");
 }
 
+void on_free_port(const std::function<void(std::uint16_t)>& start)
+{
+    for (int attempts_left = 4; attempts_left > 0; --attempts_left) {
+        try {
+            return start(free_port());
+        } catch (const std::runtime_error&) {
+        }
+    }
+    start(free_port());
+}
+
 int connect_to(std::uint16_t port)
 {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -2,12 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 namespace colock::testing {
 
 /// A port of 127.0.0.1 that was free a moment ago.
 [[nodiscard]] std::uint16_t free_port();
+
+/// Starts a server on a port that was free a moment ago; on another one if somebody else has taken that meanwhile.
+/// \throws what the last of several attempts throws
+void on_free_port(const std::function<void(std::uint16_t)>& start);
 
 /// A blocking socket to a server on 127.0.0.1 that gives up a read after half a minute; -1 if none listens there.
 [[nodiscard]] int connect_to(std::uint16_t port);

@@ -75,19 +75,12 @@ std::string redis_shell::operator()(std::initializer_list<std::string_view> word
     return read_reply();
 }
 
-redis_server::redis_server(std::vector<std::string> settings)
-    : port_(free_port()), folder_(make_folder()), settings_(std::move(settings))
+redis_server::redis_server(std::vector<std::string> settings) : folder_(make_folder()), settings_(std::move(settings))
 {
-    // Somebody else may have taken the port meanwhile.
-    for (int i = 0; i < 5; ++i, port_ = free_port()) {
-        try {
-            start();
-            return;
-        } catch (const std::runtime_error&) {
-            if (i == 4)
-                throw;
-        }
-    }
+    on_free_port([this](std::uint16_t port) {
+        port_ = port;
+        start();
+    });
 }
 
 redis_server::~redis_server()

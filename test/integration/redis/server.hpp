@@ -64,7 +64,7 @@ public:
     void start();
 
 private:
-    std::uint16_t port_;
+    std::uint16_t port_ = 0;
     std::filesystem::path folder_;
     std::vector<std::string> settings_;
     child_process process_;

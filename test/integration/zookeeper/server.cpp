@@ -126,18 +126,12 @@ std::filesystem::path faketime_library()
     return from_environment("COLOCK_FAKETIME", "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1");
 }
 
-zookeeper_server::zookeeper_server() : port_(free_port()), folder_(make_folder())
+zookeeper_server::zookeeper_server() : folder_(make_folder())
 {
-    // Somebody else may have taken the port meanwhile.
-    for (int i = 0; i < 5; ++i, port_ = free_port()) {
-        try {
-            start();
-            return;
-        } catch (const std::runtime_error&) {
-            if (i == 4)
-                throw;
-        }
-    }
+    on_free_port([this](std::uint16_t port) {
+        port_ = port;
+        start();
+    });
 }
 
 zookeeper_server::zookeeper_server(std::uint16_t port, std::size_t number, std::string peers)

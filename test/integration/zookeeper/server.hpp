@@ -60,7 +60,7 @@ public:
     void wait_until_serving();
 
 private:
-    std::uint16_t port_;
+    std::uint16_t port_ = 0;
     std::string peers_;
     std::filesystem::path folder_;
     child_process process_;
