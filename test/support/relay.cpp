@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -167,18 +168,32 @@ void relay::pass_request(connection& on, const std::string& said)
         return;
     }
     if (found) {
-        looked_for_.clear();
         ++cuts_;
-        if (lost_ == loss::request) {
+        const auto lost = lost_;
+        look_for_next();
+        if (lost == loss::request) {
             on.close();
             return;
         }
-        on.ends_at_reply = lost_ == loss::reply;
-        on.keeps_replies = lost_ == loss::time;
+        on.ends_at_reply = lost == loss::reply;
+        on.keeps_replies = lost == loss::time;
     }
     if (on.tail.size() > 64)
         on.tail.erase(0, on.tail.size() - 64);
     connection::write(on.server, said);
+}
+
+/// What was said before it does not count.
+void relay::look_for_next()
+{
+    looked_for_.clear();
+    if (!next_cuts_.empty()) {
+        looked_for_ = {std::move(next_cuts_.front().first)};
+        lost_ = next_cuts_.front().second;
+        next_cuts_.pop_front();
+    }
+    for (const auto& each : connections_)
+        each->tail.clear();
 }
 
 void relay::hold()
@@ -228,10 +243,17 @@ void relay::cut_at_bytes(std::string bytes, loss what)
 void relay::cut_at_any(std::vector<std::string> bytes, loss what)
 {
     const std::lock_guard guard(mutex_);
+    next_cuts_.clear();
+    look_for_next();
     looked_for_ = std::move(bytes);
     lost_ = what;
-    for (const auto& each : connections_)
-        each->tail.clear();
+}
+
+void relay::cut_at_bytes_in_turn(std::vector<std::pair<std::string, loss>> bytes)
+{
+    const std::lock_guard guard(mutex_);
+    next_cuts_.assign(std::make_move_iterator(bytes.begin()), std::make_move_iterator(bytes.end()));
+    look_for_next();
 }
 
 void relay::answer_at_bytes(std::string bytes, std::string_view reply, int times)

@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace colock::testing {
@@ -56,6 +58,8 @@ public:
     void cut_at_bytes(std::string bytes, loss what);
     /// The same, with any of these in it.
     void cut_at_any(std::vector<std::string> bytes, loss what);
+    /// One after the other, each as soon as the one before has been found.
+    void cut_at_bytes_in_turn(std::vector<std::pair<std::string, loss>> bytes);
     /// The next `times` requests with `bytes` in them, at most 64, are kept from the server: `reply` is their answer.
     void answer_at_bytes(std::string bytes, std::string_view reply, int times = 1);
     /// How many requests were found so far.
@@ -78,6 +82,7 @@ private:
     void accept_one();
     void pass(connection& on);
     void pass_request(connection& on, const std::string& said);
+    void look_for_next();
 
     std::uint16_t upstream_;
     const no_server without_;
@@ -89,6 +94,7 @@ private:
     std::vector<std::unique_ptr<connection>> connections_;
     std::vector<std::string> looked_for_;
     loss lost_ = loss::request;
+    std::deque<std::pair<std::string, loss>> next_cuts_;
     std::string answer_;
     int answers_left_ = 0;
     std::string replaced_;

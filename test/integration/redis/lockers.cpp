@@ -4,16 +4,16 @@
 
 #include <colock/locker.hpp>
 
-#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <future>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 namespace colock::testing {
@@ -26,6 +26,26 @@ locker_options eager()
     locker_options options;
     options.retry = retry_policy::fixed(20ms);
     return options;
+}
+
+/// Runs as many as that, while the link loses one request or reply after the other, and ends the locker.
+shutdown_report run_under_cuts(asio::thread_pool& pool, redis_relay& between, const locker& locks, int workers,
+    const std::function<asio::awaitable<void>(int)>& work)
+{
+    std::vector<std::pair<std::string, loss>> cuts;
+    for (int n = 0; n < 10; ++n)
+        cuts.emplace_back(n % 2 == 0 ? "EVALSHA" : "SET", n % 3 == 0 ? loss::request : loss::reply);
+    between.cut_in_turn(std::move(cuts));
+    std::vector<std::future<void>> all;
+    for (int worker = 0; worker < workers; ++worker)
+        all.push_back(asio::co_spawn(pool, work(worker), asio::use_future));
+    for (const auto& each : all)
+        each.wait();
+    for (auto& each : all)
+        each.get();
+    const auto report = asio::co_spawn(pool, locks.shutdown(20s), asio::use_future).get();
+    pool.join();
+    return report;
 }
 
 } // namespace
@@ -72,9 +92,8 @@ BOOST_AUTO_TEST_CASE(many_threads_and_a_quorum_with_a_bad_link_add_up)
     std::array<std::atomic<int>, 4> inside{};
     std::atomic<int> overlaps{0};
     std::atomic<int> failed{0};
-    asio::io_context io;
-    auto idle = asio::make_work_guard(io);
-    locker locks(redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), between.url()},
+    asio::thread_pool pool(3);
+    locker locks(redis::make_quorum(pool.get_executor(), {servers[0].url(), servers[1].url(), between.url()},
                      {.operation_timeout = 10s, .poll_interval = 5ms}),
         eager());
     const auto work = [&](int worker) -> asio::awaitable<void> {
@@ -94,26 +113,7 @@ BOOST_AUTO_TEST_CASE(many_threads_and_a_quorum_with_a_bad_link_add_up)
             });
         }
     };
-    std::vector<std::future<void>> all;
-    for (int worker = 0; worker < workers; ++worker)
-        all.push_back(asio::co_spawn(io, work(worker), asio::use_future));
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 3; ++i)
-        threads.emplace_back([&io] { io.run(); });
-    const auto done = [&] {
-        return std::ranges::all_of(all, [](auto& each) { return each.wait_for(0s) == std::future_status::ready; });
-    };
-    for (int cuts = 0; cuts < 10 && !done(); ++cuts) {
-        between.cut_at(cuts % 2 == 0 ? "EVALSHA" : "SET", cuts % 3 == 0 ? loss::request : loss::reply);
-        while (between.cuts() == cuts && !done())
-            std::this_thread::sleep_for(1ms);
-    }
-    for (auto& each : all)
-        each.get();
-    const auto report = asio::co_spawn(io, locks.shutdown(20s), asio::use_future).get();
-    idle.reset();
-    for (auto& each : threads)
-        each.join();
+    const auto report = run_under_cuts(pool, between, locks, workers, work);
     BOOST_TEST(report.clean());
     BOOST_TEST(overlaps == 0);
     BOOST_TEST(failed == 0);
@@ -131,9 +131,8 @@ BOOST_AUTO_TEST_CASE(many_threads_and_many_cuts_add_up)
     constexpr int rounds = 15;
     std::array<std::atomic<int>, 4> inside{};
     std::atomic<int> overlaps{0};
-    asio::io_context io;
-    auto idle = asio::make_work_guard(io);
-    locker locks(redis::make_adapter(io.get_executor(), {.url = between.url()}), eager());
+    asio::thread_pool pool(3);
+    locker locks(redis::make_adapter(pool.get_executor(), {.url = between.url()}), eager());
     const auto work = [&](int worker) -> asio::awaitable<void> {
         for (int round = 0; round < rounds; ++round) {
             const auto key = static_cast<std::size_t>(worker + round) % inside.size();
@@ -147,26 +146,7 @@ BOOST_AUTO_TEST_CASE(many_threads_and_many_cuts_add_up)
             co_await reader.release();
         }
     };
-    std::vector<std::future<void>> all;
-    for (int worker = 0; worker < workers; ++worker)
-        all.push_back(asio::co_spawn(io, work(worker), asio::use_future));
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 3; ++i)
-        threads.emplace_back([&io] { io.run(); });
-    const auto done = [&] {
-        return std::ranges::all_of(all, [](auto& each) { return each.wait_for(0s) == std::future_status::ready; });
-    };
-    for (int cuts = 0; cuts < 10 && !done(); ++cuts) {
-        between.cut_at(cuts % 2 == 0 ? "EVALSHA" : "SET", cuts % 3 == 0 ? loss::request : loss::reply);
-        while (between.cuts() == cuts && !done())
-            std::this_thread::sleep_for(1ms);
-    }
-    for (auto& each : all)
-        each.get();
-    const auto report = asio::co_spawn(io, locks.shutdown(20s), asio::use_future).get();
-    idle.reset();
-    for (auto& each : threads)
-        each.join();
+    const auto report = run_under_cuts(pool, between, locks, workers, work);
     BOOST_TEST(report.clean());
     BOOST_TEST(overlaps == 0);
     BOOST_TEST(between.cuts() > 3);

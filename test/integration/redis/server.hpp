@@ -89,6 +89,13 @@ public:
 
     /// The next request with `word` among its words, or its reply, is lost. Once.
     void cut_at(std::string_view word, loss what) { cut_at_bytes(framed(word), what); }
+    /// One after the other, each as soon as the one before has been found.
+    void cut_in_turn(std::vector<std::pair<std::string, loss>> words)
+    {
+        for (auto& each : words)
+            each.first = framed(each.first);
+        cut_at_bytes_in_turn(std::move(words));
+    }
     /// The next `times` requests with `word` among their words are kept from the server: `reply` is their answer.
     void answer_at(std::string_view word, std::string_view reply, int times = 1)
     {
