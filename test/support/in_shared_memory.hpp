@@ -1,8 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <cerrno>
+#include <ctime>
+#include <functional>
 #include <new>
 
+#include <semaphore.h>
 #include <sys/mman.h>
 
 namespace colock::testing {
@@ -17,7 +21,11 @@ public:
           object_(new(memory_) T())
     {
     }
-    ~in_shared_memory() { ::munmap(memory_, sizeof(T)); }
+    ~in_shared_memory()
+    {
+        object_->~T();
+        ::munmap(memory_, sizeof(T));
+    }
     in_shared_memory(const in_shared_memory&) = delete;
     in_shared_memory& operator=(const in_shared_memory&) = delete;
     T* operator->() const noexcept { return object_; }
@@ -25,6 +33,33 @@ public:
 private:
     void* const memory_;
     T* const object_;
+};
+
+/// What one process tells and another waits for; in shared memory.
+class news
+{
+public:
+    news() { ::sem_init(&told_, 1, 0); }
+    ~news() { ::sem_destroy(&told_); }
+    news(const news&) = delete;
+    news& operator=(const news&) = delete;
+
+    void tell() { ::sem_post(&told_); }
+    /// Until it is true, which is looked at whenever something is told; false if it is not true after half a minute.
+    [[nodiscard]] bool wait_until(const std::function<bool()>& reached)
+    {
+        timespec limit{};
+        ::clock_gettime(CLOCK_REALTIME, &limit);
+        limit.tv_sec += 30;
+        while (!reached()) {
+            if (::sem_timedwait(&told_, &limit) != 0 && errno != EINTR)
+                return reached();
+        }
+        return true;
+    }
+
+private:
+    sem_t told_{};
 };
 
 } // namespace colock::testing

@@ -25,7 +25,6 @@
 #include <future>
 #include <new>
 #include <random>
-#include <thread>
 
 #include <unistd.h>
 
@@ -43,6 +42,7 @@ struct counter
     std::atomic<long> updates{0};
     std::atomic<long> collisions{0};
     std::atomic<bool> enough{false};
+    news updated;
 };
 
 asio::awaitable<void> update(counter& shared)
@@ -59,6 +59,7 @@ asio::awaitable<void> update(counter& shared)
     shared.value = read + 1;
     ++shared.updates;
     shared.inside = 0;
+    shared.updated.tell();
 }
 
 asio::awaitable<void> keep_updating(locker on, counter& shared)
@@ -91,10 +92,7 @@ BOOST_AUTO_TEST_CASE(no_update_is_lost_when_holders_are_killed)
     for (int i = 0; i < 6; ++i) {
         const long seen = shared->value;
         // Each time somebody gets on: a killed holder's lock is free after its ttl.
-        const auto limit = std::chrono::steady_clock::now() + 30s;
-        while (shared->value < seen + 20 && std::chrono::steady_clock::now() < limit)
-            std::this_thread::sleep_for(1ms);
-        BOOST_TEST(shared->value >= seen + 20);
+        BOOST_TEST(shared->updated.wait_until([&] { return shared->value >= seen + 20; }));
         auto& victim = workers[random() % workers.size()];
         ::kill(victim, SIGKILL);
         wait_for(victim);
@@ -118,7 +116,10 @@ namespace {
 struct resource
 {
     std::atomic<std::uint64_t> highest{0};
-    std::atomic<int> held{0};
+    std::atomic<bool> held{false};
+    std::atomic<bool> may_go_on{false};
+    news of_sleeper;
+    news for_sleeper;
     std::atomic<int> refused{0};
 
     bool write(std::uint64_t fence)
@@ -144,26 +145,25 @@ BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_beyond_its_lease_cannot_write)
         const auto held = run_coro(io, on.acquire("r", {.ttl = 300ms}));
         if (!shared->write(held.fence()))
             throw std::runtime_error("the first write was refused");
-        shared->held = 1;
+        shared->held = true;
+        shared->of_sleeper.tell();
         // Stopped in here; it does not know of the time that has gone by.
-        while (shared->held == 1)
-            std::this_thread::sleep_for(1ms);
+        if (!shared->for_sleeper.wait_until([&] { return shared->may_go_on.load(); }))
+            throw std::runtime_error("it was not woken");
         if (shared->write(held.fence()))
             throw std::runtime_error("a late write was accepted");
         if (held.held())
             throw std::runtime_error("the lock is still believed in");
     });
-    const auto limit = std::chrono::steady_clock::now() + 30s;
-    while (shared->held == 0 && std::chrono::steady_clock::now() < limit)
-        std::this_thread::sleep_for(1ms);
-    BOOST_TEST(shared->held == 1);
+    BOOST_TEST(shared->of_sleeper.wait_until([&] { return shared->held.load(); }));
     ::kill(sleeper, SIGSTOP);
 
     asio::io_context io;
     locker on(redis::make_adapter(io.get_executor(), {.url = server.url()}));
     auto next = run_coro(io, on.acquire("r", {.ttl = 10s}));
     BOOST_TEST(shared->write(next.fence()));
-    shared->held = 2;
+    shared->may_go_on = true;
+    shared->for_sleeper.tell();
     ::kill(sleeper, SIGCONT);
     BOOST_TEST(wait_for(sleeper) == 0);
     BOOST_TEST(shared->refused == 1);
