@@ -24,6 +24,17 @@ struct cancelled_acquire
         }));
     }
 
+    /// That it does not end by itself, but at once when it is cancelled.
+    void check_cancellation(remote_subject& on)
+    {
+        on.pass_time(on.short_ttl() / 10);
+        BOOST_TEST(!over);
+        signal.emit(asio::cancellation_type::terminal);
+        testing::run_ready(on.io());
+        BOOST_TEST(over);
+        BOOST_TEST(code == asio::error::operation_aborted);
+    }
+
     asio::cancellation_signal signal{};
     error_code code{};
     bool over = false;
@@ -146,12 +157,7 @@ COLOCK_REMOTE_CASE(a_cancelled_acquire_behind_a_dead_link_ends_at_once_and_is_se
             on.run(on.run(locks.acquire("warm")).release(on_failure::raise));
             fault.set(on.link(), true);
             cancelled_acquire asked(locks, "k");
-            on.pass_time(on.short_ttl() / 10);
-            BOOST_TEST(!asked.over);
-            asked.signal.emit(asio::cancellation_type::terminal);
-            testing::run_ready(on.io());
-            BOOST_TEST(asked.over);
-            BOOST_TEST(asked.code == asio::error::operation_aborted);
+            asked.check_cancellation(on);
             fault.set(on.link(), false);
             on.until([&] { return locks.stats().settling == 0; });
             BOOST_TEST(locks.stats().unproven == 0U);
@@ -171,12 +177,7 @@ COLOCK_REMOTE_CASE(a_cancelled_wait_behind_a_dead_link_ends_at_once_and_leaves_n
             cancelled_acquire asked(locks, "k");
             on.until([&] { return locks.stats().busy > 0; });
             fault.set(on.link(), true);
-            on.pass_time(on.short_ttl() / 10);
-            BOOST_TEST(!asked.over);
-            asked.signal.emit(asio::cancellation_type::terminal);
-            testing::run_ready(on.io());
-            BOOST_TEST(asked.over);
-            BOOST_TEST(asked.code == asio::error::operation_aborted);
+            asked.check_cancellation(on);
             fault.set(on.link(), false);
             on.until([&] { return locks.stats().settling == 0; });
             on.check_stored(1);
