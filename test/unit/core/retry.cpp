@@ -1,29 +1,19 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/record.hpp"
 #include "core/retry_schedule.hpp"
-#include "support/print.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <colock/clock.hpp>
-#include <colock/error.hpp>
 #include <colock/retry.hpp>
-#include <colock/status.hpp>
-#include <colock/token.hpp>
 
 #include <boost/test/unit_test.hpp>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 using namespace colock;
-using namespace colock::testing;
 using namespace std::chrono_literals;
-using colock::detail::local_deadline;
 using colock::detail::retry_schedule;
 
 namespace {

@@ -1,12 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/record.hpp"
-#include "core/retry_schedule.hpp"
-#include "support/print.hpp"
-#include "support/virtual_clock.hpp"
+#include "core/lease_plan.hpp"
 
 #include <colock/clock.hpp>
-#include <colock/error.hpp>
-#include <colock/retry.hpp>
 #include <colock/status.hpp>
 #include <colock/token.hpp>
 
@@ -15,16 +10,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 using namespace colock;
-using namespace colock::testing;
 using namespace std::chrono_literals;
 using colock::detail::local_deadline;
-using colock::detail::retry_schedule;
 
 namespace {
 
