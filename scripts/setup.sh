@@ -202,6 +202,13 @@ setup_peers() {
         need 'python3 -c "import redis"' python3-redis "redis-py"
         install_missing
     fi
+    # What the ZooKeeper tests run, as Debian has it.
+    if [ -n "$debian" ]; then
+        need '[ -f /usr/share/java/curator-recipes.jar ]' libcurator-recipes-java "Curator"
+        need 'have javac' default-jdk-headless "a Java compiler"
+        need '/usr/bin/python3 -c "import kazoo"' python3-kazoo "kazoo"
+        install_missing
+    fi
     if [ ${#without[@]} -gt 0 ]; then
         say "peers: without $(join "${without[@]}"); the tests and benchmarks that run beside these libraries are skipped"
     else

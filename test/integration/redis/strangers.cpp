@@ -7,15 +7,11 @@
 
 #include "server.hpp"
 #include "support/run.hpp"
+#include "support/stranger.hpp"
 
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/local/connect_pair.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/read_until.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <cstdlib>
@@ -85,51 +81,10 @@ std::vector<std::string> command_for(const library& other, std::uint16_t port)
     return {"node", program, std::to_string(port), cache_folder() / "peers"};
 }
 
-/// A process that locks with another library, and does what it is asked to.
-class stranger
-{
-public:
-    stranger(asio::io_context& io, const library& other, std::uint16_t port) : io_(io), talk_(io)
-    {
-        asio::local::stream_protocol::socket theirs(io);
-        asio::local::connect_pair(talk_, theirs);
-        process_ = child_process(command_for(other, port), folder_ / "log", theirs.native_handle());
-    }
-    ~stranger()
-    {
-        process_.kill();
-        std::filesystem::remove_all(folder_);
-    }
-    stranger(const stranger&) = delete;
-    stranger& operator=(const stranger&) = delete;
-
-    [[nodiscard]] running<std::string> start_asking(std::string line)
-    {
-        return start(io_, [](stranger& self, std::string question) -> asio::awaitable<std::string> {
-            question += '\n';
-            co_await asio::async_write(self.talk_, asio::buffer(question), asio::use_awaitable);
-            std::string answer;
-            co_await asio::async_read_until(self.talk_, asio::dynamic_buffer(answer), '\n', asio::use_awaitable);
-            answer.pop_back();
-            co_return answer;
-        }(*this, std::move(line)));
-    }
-    std::string ask(std::string line, std::source_location where = std::source_location::current())
-    {
-        return start_asking(std::move(line)).get(io_, where);
-    }
-
-private:
-    asio::io_context& io_;
-    const std::filesystem::path folder_ = make_folder();
-    asio::local::stream_protocol::socket talk_;
-    child_process process_;
-};
-
 /// One of them and one of us.
 struct encounter
 {
-    explicit encounter(const library& other) : them(io, other, server.port())
+    explicit encounter(const library& other) : them(io, command_for(other, server.port()))
     {
         // It has to be there before any lease begins that it must not outlast.
         BOOST_TEST_REQUIRE(them.ask("take something 1000") == "granted");

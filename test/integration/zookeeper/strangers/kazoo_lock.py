@@ -1,0 +1,33 @@
+# Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#
+# kazoo_lock.py ZOOKEEPER_PORT: speaks as Curator.java says, without readers and writers.
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from kazoo.client import KazooClient
+
+client = KazooClient(hosts="127.0.0.1:" + sys.argv[1])
+client.start()
+askers = {}
+
+
+def carry_out(verb, who, *rest):
+    if verb == "take":
+        # It stands in Curator's line.
+        lock = client.Lock(rest[0], who, extra_lock_patterns=["-lock-"])
+        thread = ThreadPoolExecutor(1)
+        askers[who] = (lock, thread, thread.submit(lock.acquire))
+        return "asked"
+    lock, thread, granted = askers[who]
+    if verb == "await":
+        return "granted" if granted.result() else "failed: not granted"
+    thread.submit(lock.release).result()
+    return "released"
+
+
+for line in sys.stdin:
+    try:
+        answer = carry_out(*line.split())
+    except Exception as problem:
+        answer = "failed: {!r}".format(problem)
+    print(answer, flush=True)

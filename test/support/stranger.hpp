@@ -1,0 +1,39 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "process.hpp"
+#include "run.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+
+#include <filesystem>
+#include <source_location>
+#include <string>
+#include <vector>
+
+namespace colock::testing {
+
+/// A process that locks with another library, and does what it is asked to: a line each, which it answers by a line.
+class stranger
+{
+public:
+    stranger(asio::io_context& io, std::vector<std::string> command);
+    ~stranger();
+    stranger(const stranger&) = delete;
+    stranger& operator=(const stranger&) = delete;
+
+    [[nodiscard]] running<std::string> start_asking(std::string line);
+    std::string ask(std::string line, std::source_location where = std::source_location::current())
+    {
+        return start_asking(std::move(line)).get(io_, where);
+    }
+
+private:
+    asio::io_context& io_;
+    const std::filesystem::path folder_;
+    asio::local::stream_protocol::socket talk_;
+    child_process process_;
+};
+
+} // namespace colock::testing
