@@ -1,0 +1,228 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "locker_scene.hpp"
+#include "support/in_shared_memory.hpp"
+#include "support/process.hpp"
+#include "support/relay.hpp"
+#include "zookeeper/names.hpp"
+
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <csignal>
+#include <stdexcept>
+#include <thread>
+
+namespace colock::testing {
+namespace {
+
+std::string url_of(std::uint16_t port)
+{
+    return "zookeeper://127.0.0.1:" + std::to_string(port);
+}
+
+/// Some at a server, others behind a link to it that fails.
+struct one_server : locker_scene
+{
+    one_server() : one_server(std::make_unique<zookeeper_server>()) {}
+    explicit one_server(std::unique_ptr<zookeeper_server> only)
+        : locker_scene(url_of(only->port()), [port = only->port()] { return port; }), server(std::move(only)),
+          link(server->port())
+    {
+    }
+
+    locker& add_linked(std::chrono::milliseconds session_timeout) { return add(session_timeout, url_of(link.port())); }
+
+    std::unique_ptr<zookeeper_server> server;
+    relay link;
+    witness seen;
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(zookeeper_faults, one_server)
+
+BOOST_AUTO_TEST_CASE(a_lock_and_a_place_in_the_line_outlive_a_cut)
+{
+    auto& holds = add_linked(10s);
+    auto& waits = add_linked(10s);
+    auto held = run(holds.acquire("k"));
+    auto first = queue(waits);
+    auto last = queue(add());
+    const auto stood = nodes();
+    link.refuse(true);
+    until([&] { return told->suspensions == 2; });
+    link.refuse(false);
+    until([&] { return told->reconnections == 2; });
+    run(held.extend(20s));
+    BOOST_TEST(held.held());
+    BOOST_TEST((nodes() == stood));
+    run(held.release(on_failure::raise));
+    auto next = first.get(io);
+    BOOST_TEST(!last.done());
+    run(next.release(on_failure::raise));
+    run(last.get(io).release(on_failure::raise));
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(what_is_released_while_a_waiter_is_cut_off_wakes_him_when_he_is_back)
+{
+    auto held = run(add().acquire("k"));
+    auto waits = queue(add_linked(10s));
+    link.refuse(true);
+    until([&] { return told->suspensions == 1; });
+    run(held.release(on_failure::raise));
+    BOOST_TEST(!waits.done());
+    link.refuse(false);
+    run(waits.get(io).release(on_failure::raise));
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_outlives_a_black_hole_that_is_shorter_than_its_session)
+{
+    auto& holds = add_linked(9s);
+    auto held = run(holds.acquire("k"));
+    auto waits = queue(add());
+    link.silence(true);
+    until([&] { return told->suspensions == 1; });
+    link.silence(false);
+    run(held.extend(20s));
+    BOOST_TEST(held.held());
+    BOOST_TEST(!waits.done());
+    run(held.release(on_failure::raise));
+    run(waits.get(io).release(on_failure::raise));
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(who_holds_in_a_black_hole_hears_that_his_lock_is_lost_before_the_next_has_it)
+{
+    auto& holds = add_linked(2s);
+    const auto held = run(holds.acquire("k"));
+    seen.granted(held);
+    auto hears = start(io, held.lost());
+    auto waits = queue(add());
+    link.silence(true);
+    BOOST_TEST((hears.get(io) == lost_reason::session));
+    BOOST_TEST(!waits.done());
+    auto next = waits.get(io);
+    seen.granted(next);
+    seen.left(held);
+    link.silence(false);
+    run(next.release(on_failure::raise));
+    seen.left(next);
+    run(pass(holds, seen));
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(sessions_that_expire_at_the_server_leave_a_hundred_waiters_who_are_all_granted)
+{
+    std::vector<running<void>> waiting;
+    const auto held = run(add().acquire("k"));
+    seen.granted(held);
+    auto hears = start(io, held.lost());
+    for (int i = 0; i < 10; ++i) {
+        auto& by = add();
+        for (int j = 0; j < 10; ++j)
+            waiting.push_back(start(io, pass(by, seen)));
+    }
+    until([&] { return nodes().size() == 11; });
+    for (const auto each : sessions_of(server->port(), chroot()))
+        end_session(server->port(), each);
+    BOOST_TEST((hears.get(io) == lost_reason::session));
+    until([&] { return seen.grants == 101; });
+    for (auto& each : waiting)
+        each.get(io);
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_that_is_removed_over_and_over_is_in_nobodys_way)
+{
+    bool enough = false;
+    auto working = start(io, pass_until(add(), seen, enough));
+    client vandal(server->port(), 6s, {.chroot = chroot()});
+    vandal.connect();
+    const auto folder = bucket_of("k") + "/k";
+    // Between a folder's making and its first node, too.
+    int removed = 0;
+    until([&] {
+        vandal.talk->ask().remove(vandal.path(folder), [&](const reply& got) { removed += got.ok() ? 1 : 0; });
+        run_ready(*vandal.io);
+        return seen.grants > 500;
+    });
+    enough = true;
+    working.get(io);
+    BOOST_TEST(removed > 0);
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_whose_node_is_removed_stands_in_line_again)
+{
+    auto held = run(add().acquire("k"));
+    const auto before = nodes();
+    auto waits = queue(add());
+    client vandal(server->port(), 6s, {.chroot = chroot()});
+    vandal.connect();
+    for (const auto& each : nodes()) {
+        if (std::ranges::find(before, each) == before.end())
+            BOOST_TEST(vandal.remove(each.substr(chroot().size() + 1)).ok());
+    }
+    run(held.release(on_failure::raise));
+    run(waits.get(io).release(on_failure::raise));
+    check_end();
+}
+
+namespace {
+
+struct sleepers_work
+{
+    std::atomic<std::uint64_t> fence{0};
+    std::atomic<int> lines{0};
+    std::atomic<bool> taken{false};
+    /// Lines of work that were begun when another had the lock.
+    std::atomic<int> late{0};
+};
+
+asio::awaitable<void> work_while_held(const lock& held, sleepers_work& on)
+{
+    asio::steady_timer pause(co_await asio::this_coro::executor);
+    while (held.held()) {
+        if (on.taken)
+            ++on.late;
+        ++on.lines;
+        pause.expires_after(1ms);
+        co_await pause.async_wait(asio::use_awaitable);
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_beyond_its_session_knows_at_once_that_its_lock_is_lost)
+{
+    const in_shared_memory<sleepers_work> shared;
+    const auto sleeper = in_child([&] {
+        locker_scene own(url_of(server->port()), [&] { return server->port(); });
+        auto held = own.run(own.add(2s).acquire("k"));
+        shared->fence = held.fence();
+        auto hears = start(own.io, held.lost());
+        own.run(work_while_held(held, *shared.operator->()));
+        if (hears.get(own.io) != lost_reason::session)
+            throw std::runtime_error("the loss was not told");
+    });
+    until([&] { return shared->lines > 10; });
+    ::kill(sleeper, SIGSTOP);
+    auto next = run(add().acquire("k"));
+    BOOST_TEST(next.fence() > shared->fence.load());
+    shared->taken = true;
+    ::kill(sleeper, SIGCONT);
+    BOOST_TEST(wait_for(sleeper) == 0);
+    BOOST_TEST(shared->late.load() == 0);
+    run(next.release(on_failure::raise));
+    until([&] { return nodes().empty(); });
+    check_end();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
