@@ -422,10 +422,7 @@ void session::context_forked() noexcept
     if (!runtime_ || phase_ == phase::over)
         return;
     // The parent's: nothing more may be sent on it, nor may it be shut down.
-    auto& socket = runtime_->line.socket();
-    if (socket.open())
-        socket_watch::disown(socket.drivers());
-    socket.drop();
+    runtime_->line.socket().disown();
     let_go();
     if (!post_.empty())
         post_step();

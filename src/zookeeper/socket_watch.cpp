@@ -84,11 +84,16 @@ bool socket_watch::put(std::span<const std::byte> from) noexcept
                        static_cast<::ssize_t>(from.size());
 }
 
-void socket_watch::disown(int drivers) noexcept
+void socket_watch::disown() noexcept
 {
+    if (!own_)
+        return;
     const int nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    ::dup3(nowhere, drivers, O_CLOEXEC);
+    ::dup3(nowhere, drivers_, O_CLOEXEC);
+    // What waits for the parent's sockets may be shared still: to take ours out would take out the parent's.
+    ::dup3(nowhere, own_->native_handle(), O_CLOEXEC);
     ::close(nowhere);
+    drop();
 }
 
 } // namespace colock::zookeeper::detail

@@ -53,9 +53,9 @@ public:
     /// All of it, or false.
     [[nodiscard]] bool put(std::span<const std::byte> from) noexcept;
 
-    /// In the child of a fork: the socket is the parent's. From now on the driver's number leads to nothing.
-    static void disown(int drivers) noexcept;
-    [[nodiscard]] int drivers() const noexcept { return drivers_; }
+    /// In the child of a fork, where the socket is the parent's: neither the driver's descriptor nor ours leads
+    /// anywhere any more.
+    void disown() noexcept;
 
 private:
     using descriptor = asio::posix::basic_stream_descriptor<asio::any_io_executor>;

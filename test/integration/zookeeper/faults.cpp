@@ -223,6 +223,33 @@ BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_beyond_its_session_knows_at_once
     check_end();
 }
 
+BOOST_AUTO_TEST_CASE(the_child_of_a_fork_has_a_session_of_its_own_and_nothing_else)
+{
+    auto& on = add();
+    auto held = run(on.acquire("parent"));
+    auto waiting = queue(add());
+    io.notify_fork(asio::execution_context::fork_prepare);
+    const auto child = in_child([&] {
+        io.notify_fork(asio::execution_context::fork_child);
+        if (held.held())
+            throw std::runtime_error("the child holds what its parent holds");
+        auto own = run(on.acquire("child"));
+        run(held.release());
+        run(own.release(on_failure::raise));
+        // Whatever else the child might say is said before this is answered.
+        if (!run(on.is_locked("parent")))
+            throw std::runtime_error("the child has given back what is its parent's");
+        run(on.shutdown(5s));
+    });
+    io.notify_fork(asio::execution_context::fork_parent);
+    BOOST_TEST(wait_for(child) == 0);
+    BOOST_TEST(held.held());
+    run(held.release(on_failure::raise));
+    run(waiting.get(io).release(on_failure::raise));
+    BOOST_TEST(on.stats().reconnects == 0u);
+    check_end();
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colock::testing
