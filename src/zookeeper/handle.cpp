@@ -266,7 +266,6 @@ handle::interest handle::wants()
     if (found.failed)
         found.descriptor = -1;
     found.wants_write = (events & ZOOKEEPER_WRITE) != 0;
-    found.delay = std::chrono::milliseconds(delay.tv_sec * 1000 + delay.tv_usec / 1000);
     return found;
 }
 

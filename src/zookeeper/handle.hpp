@@ -87,10 +87,9 @@ public:
     struct interest
     {
         bool failed = false;
-        /// -1: there is none; ask again after the delay.
+        /// -1: there is none; ask again after a while.
         int descriptor = -1;
         bool wants_write = false;
-        std::chrono::milliseconds delay{};
     };
 
     /// \param servers numeric addresses, as server_list has them

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/session.hpp"
 
+#include "core/jitter.hpp"
 #include "remote/backoff.hpp"
 #include "zookeeper/closing.hpp"
 #include "zookeeper/greeting.hpp"
@@ -23,6 +24,8 @@ namespace {
 
 /// Answers that are read in one go, before others have their turn.
 constexpr int most_reads = 64;
+/// An ensemble that chooses a leader serves nobody until it has one.
+constexpr lease_clock::duration longest_rest = std::chrono::milliseconds(400);
 
 } // namespace
 
@@ -239,8 +242,8 @@ void session::arm()
         if (!wanted.failed) {
             post_.add(postbox::news::unreachable);
             run.resting = true;
-            // All clients of an ensemble that returns should not be there at once.
-            retry_in(std::max<lease_clock::duration>(wanted.delay, run.delays.next()));
+            // All clients of an ensemble that returns should not be there at once, and none long after it.
+            retry_in(std::min(run.delays.next(), colock::detail::spread(longest_rest, 0.5)));
         }
         post_step();
         return;

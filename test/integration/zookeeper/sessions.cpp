@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(that_no_server_answers_is_told_with_a_reason)
     client one(free_port());
     one.until([&] { return one.told->unreachable.size() > 1; });
     BOOST_TEST(one.told->unreachable.front().find("refused") != std::string::npos, one.told->unreachable.front());
-    // With a sixtieth of the timeout between two rounds at least.
+    // With a rest between two rounds.
     const auto begun = lease_clock::now();
     const auto rounds = one.told->unreachable.size();
     one.until([&] { return one.told->unreachable.size() == rounds + 2; });
@@ -118,6 +118,19 @@ BOOST_AUTO_TEST_CASE(a_session_goes_on_after_its_connection_was_cut)
     one.until([&] { return !one.told->changed.empty(); });
     BOOST_TEST((one.told->changed == std::vector{one.path("watched")}));
     BOOST_TEST(one.told->expired == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_was_away_for_long_is_found_soon)
+{
+    relay link(shared_zookeeper());
+    client one(link.port(), 10s);
+    one.connect();
+    link.refuse(true);
+    one.until([&] { return one.told->unreachable.size() == 7; });
+    link.refuse(false);
+    const auto back = lease_clock::now();
+    one.connect();
+    BOOST_TEST((lease_clock::now() - back < 1s));
 }
 
 BOOST_AUTO_TEST_CASE(many_cuts_in_a_row_do_no_harm)
