@@ -1,0 +1,171 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "ensemble.hpp"
+#include "locker_scene.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+namespace colock::testing {
+namespace {
+
+struct ensemble_scene : locker_scene
+{
+    ensemble_scene() : ensemble_scene(shared_ensemble()) {}
+    explicit ensemble_scene(zookeeper_ensemble& all)
+        : locker_scene(
+              all.url(), [&all] { return all[all.leader()].port(); },
+              "/" + boost::unit_test::framework::current_test_case().p_name.get()),
+          servers(all)
+    {
+    }
+
+    [[nodiscard]] std::string url_of(std::size_t number) const
+    {
+        return "zookeeper://127.0.0.1:" + std::to_string(servers[number].port());
+    }
+    /// Lockers that wait for what somebody holds, several in each.
+    std::vector<running<void>> crowd(std::size_t lockers, std::size_t of_each)
+    {
+        std::vector<running<void>> waiting;
+        const auto before = nodes().size();
+        for (std::size_t i = 0; i < lockers; ++i) {
+            auto& by = add(20s);
+            for (std::size_t j = 0; j < of_each; ++j)
+                waiting.push_back(start(io, pass(by, seen)));
+        }
+        until([&] { return nodes().size() == before + lockers; });
+        return waiting;
+    }
+    void run_all(std::vector<running<void>>& some)
+    {
+        until([&] { return std::ranges::all_of(some, [](const auto& each) { return each.done(); }); });
+        for (auto& each : some)
+            each.get(io);
+    }
+    /// Somebody at that server holds what somebody at another waits for: the first hears that it is lost before the
+    /// other has it.
+    void check_cut_off(std::size_t number)
+    {
+        auto& near = add(2s, url_of(number));
+        auto& far = add(10s, url_of((number + 1) % servers.size));
+        const auto held = run(near.acquire("k"));
+        seen.granted(held);
+        auto hears = start(io, held.lost());
+        auto waits = queue(far);
+        servers.cut_off(number);
+        auto next = waits.get(io);
+        seen.granted(next);
+        BOOST_TEST((hears.get(io) == lost_reason::session));
+        servers.cut_off(number, false);
+        seen.left(held);
+        run(next.release(on_failure::raise));
+        seen.left(next);
+        // He goes on in another session.
+        run(pass(near, seen));
+        check_end();
+    }
+
+    zookeeper_ensemble& servers;
+    witness seen;
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(zookeeper_ensemble_faults, ensemble_scene)
+
+BOOST_AUTO_TEST_CASE(the_leader_dies_while_a_hundred_wait)
+{
+    auto held = run(add(20s).acquire("k"));
+    auto waiting = crowd(20, 5);
+    const auto dead = servers.leader();
+    servers[dead].kill();
+    until([&] { return servers.leader() != dead; });
+    const auto answering = lease_clock::now();
+    BOOST_TEST(held.held());
+    // It may have been sent to a server that is about to end the connection: then it is settled in the background.
+    auto released = start(io, held.release());
+    until([&] { return seen.grants > 0; });
+    BOOST_TEST((lease_clock::now() - answering < 1s));
+    released.get(io);
+    run_all(waiting);
+    BOOST_TEST(seen.grants == 100);
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(every_server_dies_in_its_turn_while_locks_go_from_hand_to_hand)
+{
+    std::vector<running<void>> working;
+    bool enough = false;
+    for (int i = 0; i < 4; ++i)
+        working.push_back(start(io, pass_until(add(20s), seen, enough)));
+    for (std::size_t i = 0; i < servers.size; ++i) {
+        const auto go_on = [&] { until([&, before = seen.grants] { return seen.grants > before + 20; }); };
+        go_on();
+        servers[i].kill();
+        go_on();
+        servers[i].start();
+    }
+    enough = true;
+    run_all(working);
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(all_servers_die_and_come_back_within_the_session)
+{
+    auto held = run(add(30s).acquire("k"));
+    auto waiting = crowd(3, 2);
+    for (std::size_t i = 0; i < servers.size; ++i)
+        servers[i].kill();
+    servers.mend();
+    BOOST_TEST(held.held());
+    BOOST_TEST(seen.grants == 0);
+    run(held.release());
+    run_all(waiting);
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(all_servers_die_and_come_back_after_the_session)
+{
+    const auto held = run(add(2s).acquire("k"));
+    seen.granted(held);
+    auto hears = start(io, held.lost());
+    auto waiting = crowd(3, 2);
+    for (std::size_t i = 0; i < servers.size; ++i)
+        servers[i].kill();
+    BOOST_TEST((hears.get(io) == lost_reason::session));
+    servers.mend();
+    // Nothing was released: it is the session that has to be over, for the server or for its owner.
+    run_all(waiting);
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(who_is_connected_to_a_follower_without_its_leader_hears_that_his_lock_is_lost)
+{
+    check_cut_off(servers.follower());
+}
+
+BOOST_AUTO_TEST_CASE(who_is_connected_to_a_leader_without_its_followers_hears_that_his_lock_is_lost)
+{
+    check_cut_off(servers.leader());
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_outlives_a_cut_of_its_server_that_is_shorter_than_its_session)
+{
+    const auto cut = servers.follower();
+    auto held = run(add(20s, url_of(cut)).acquire("k"));
+    auto waits = queue(add(20s, url_of(servers.leader())));
+    servers.cut_off(cut);
+    // Until the follower has given up its leader, and with it us.
+    until([&] { return servers[cut].mode().empty(); });
+    servers.cut_off(cut, false);
+    until([&] { return !servers[cut].mode().empty(); });
+    BOOST_TEST(held.held());
+    run(held.extend(20s));
+    BOOST_TEST(!waits.done());
+    run(held.release(on_failure::raise));
+    run(waits.get(io).release(on_failure::raise));
+    check_end();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
