@@ -3,6 +3,7 @@
 #
 #   scripts/bench.sh [OPTION]...               (scripts/bench.sh --help lists the benchmark's options)
 #   scripts/bench.sh --backend redis ...       starts a Redis server for the run (redis://HOST:PORT: takes that one)
+#   scripts/bench.sh --backend zookeeper ...   the same of ZooKeeper
 #   scripts/bench.sh --backend redis --peers   runs other Redis lock libraries beside it, in turn
 #   scripts/bench.sh --docs ...                writes the numbers and the chart into docs/benchmarks.md
 #
@@ -60,13 +61,15 @@ if [ $docs = yes ]; then
     options=(--seconds 2 --markdown "$scratch/tables" --svg "$root/docs/benchmarks-$name.svg" "${options[@]}")
 fi
 
-if [ "$backend" = redis ]; then
+case $backend in
+redis | zookeeper)
+    address=COLOCK_TEST_${backend^^}
     # shellcheck disable=SC2016
-    env -u COLOCK_TEST_REDIS "$root/scripts/servers.sh" run redis -- \
-        bash -c '"$0" --backend "$COLOCK_TEST_REDIS" "$@"' "$bench" "${options[@]}"
-else
-    "$bench" --backend "$backend" "${options[@]}"
-fi
+    env -u "$address" "$root/scripts/servers.sh" run "$backend" -- \
+        bash -c '"$0" --backend "${!1}" "${@:2}"' "$bench" "$address" "${options[@]}"
+    ;;
+*) "$bench" --backend "$backend" "${options[@]}" ;;
+esac
 
 [ $docs = yes ] || exit 0
 awk -v tables="$scratch/tables" -v mark="<!-- measured: $name -->" '
