@@ -325,6 +325,8 @@ void handle::write(const std::string& path, std::string_view data, std::unique_p
 void handle::read(const std::string& path, bool watches, std::unique_ptr<request> asked)
 {
     const guard driving(*this);
+    if (watches)
+        watched_.add(path, watched_nodes::kind::data);
     const auto code = zoo_awget(driver_, path.c_str(), watches ? &on_event : nullptr, this, &on_data, asked.get());
     dispose(code, std::move(asked));
 }
@@ -332,6 +334,8 @@ void handle::read(const std::string& path, bool watches, std::unique_ptr<request
 void handle::children(const std::string& path, bool watches, std::unique_ptr<request> asked)
 {
     const guard driving(*this);
+    if (watches)
+        watched_.add(path, watched_nodes::kind::children);
     const auto code =
         zoo_awget_children2(driver_, path.c_str(), watches ? &on_event : nullptr, this, &on_children, asked.get());
     dispose(code, std::move(asked));
@@ -382,6 +386,20 @@ void handle::multi(const std::vector<change>& changes, std::unique_ptr<request> 
     dispose(code, std::move(all));
 }
 
+void handle::forget_watches()
+{
+    if (!watched_.too_many())
+        return;
+    const guard driving(*this);
+    // Never called: no server is asked.
+    void_completion_t completed = &on_void;
+    for (const auto& [path, what] : watched_.take_all()) {
+        const auto type = what == watched_nodes::kind::data ? ZWATCHTYPE_DATA : ZWATCHTYPE_CHILD;
+        zoo_aremove_all_watches(driver_, path.c_str(), type, 1, &completed, nullptr);
+    }
+    missed_ = true;
+}
+
 told_list handle::take_told() noexcept
 {
     return std::exchange(told_, told_list());
@@ -400,6 +418,7 @@ std::vector<std::string> handle::take_log() noexcept
 void handle::on_change(const char* path) noexcept
 {
     try {
+        watched_.changed(path);
         told_.push_back(*new told_change(path));
     } catch (const std::bad_alloc&) {
         missed_ = true;

@@ -3,6 +3,7 @@
 
 #include "remote/operation_allocation.hpp"
 #include "zookeeper/reply.hpp"
+#include "zookeeper/watched_nodes.hpp"
 
 #include <colock/clock.hpp>
 #include <colock/zookeeper/adapter.hpp>
@@ -127,6 +128,10 @@ public:
     /// All of it, or nothing. What is created has no stat.
     void multi(const std::vector<change>& changes, std::unique_ptr<request> asked);
 
+    /// While there is no connection: if it would be cut by them, nothing that is watched is watched any more, and
+    /// counts as missed.
+    void forget_watches();
+
     /// To be deleted by whoever takes them.
     [[nodiscard]] told_list take_told() noexcept;
     /// A change was told that there was no memory for: anything that is watched may have changed.
@@ -147,6 +152,7 @@ private:
     std::unique_ptr<rights> rights_;
     _zhandle* driver_ = nullptr;
     told_list told_;
+    watched_nodes watched_;
     bool missed_ = false;
     std::vector<std::string> log_;
 };

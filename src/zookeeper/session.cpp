@@ -204,8 +204,10 @@ void session::process(bool reads, bool writes)
 void session::look(lease_clock::time_point before)
 {
     const auto seen = life_.saw(handle_->now(), before);
-    if (seen == session_life::change::suspended)
+    if (seen == session_life::change::suspended) {
+        handle_->forget_watches();
         post_.add(postbox::news::suspended);
+    }
     if (seen != session_life::change::connected)
         return;
     runtime_->delays.reset();

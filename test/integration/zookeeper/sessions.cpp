@@ -133,6 +133,31 @@ BOOST_AUTO_TEST_CASE(a_server_that_was_away_for_long_is_found_soon)
     BOOST_TEST((lease_clock::now() - back < 1s));
 }
 
+BOOST_AUTO_TEST_CASE(more_watches_than_a_packet_takes_cut_no_connection)
+{
+    constexpr int count = 12'000;
+    relay link(shared_zookeeper());
+    client one(link.port());
+    one.connect();
+    const std::string folder = "many-" + std::string(90, 'm');
+    BOOST_TEST(one.make(folder).ok());
+    int answered = 0;
+    for (int i = 0; i < count; ++i) {
+        const auto path = one.path(folder) + '/' + std::to_string(i);
+        one.talk->ask().create(path, {}, node_kind::ephemeral, replied());
+        one.talk->ask().read_and_watch(path, [&](const reply& got) { answered += got.ok(); });
+        if (i % 100 == 99)
+            one.until([&] { return answered == i + 1; });
+    }
+    link.refuse(true);
+    one.until([&] { return one.told->suspensions == 1; });
+    link.refuse(false);
+    one.connect();
+    BOOST_TEST(one.told->suspensions == 1);
+    // Any of them may have changed.
+    BOOST_TEST((one.told->changed == std::vector{std::string()}));
+}
+
 BOOST_AUTO_TEST_CASE(many_cuts_in_a_row_do_no_harm)
 {
     relay link(shared_zookeeper());
