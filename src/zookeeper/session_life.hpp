@@ -14,8 +14,8 @@
 
 namespace colock::zookeeper::detail {
 
-/// What is known of one session: who it is to the server, how its connection stands, and how long it lives for certain.
-/// Does no I/O, and reads no clock.
+/// What is known of one session: who it is to the server, how its connection stands, and what its leases are tied to.
+/// How long it lives for certain, `heartbeat` decides. Does no I/O, and reads no clock.
 ///
 /// Thread safety: none.
 class session_life
