@@ -141,11 +141,12 @@ BOOST_AUTO_TEST_CASE(a_folder_that_is_removed_over_and_over_is_in_nobodys_way)
 {
     bool enough = false;
     auto working = start(io, pass_until(add(), seen, enough));
+    // Counted by answers that may come until its session has been closed.
+    int removed = 0;
     client vandal(server->port(), 6s, {.chroot = chroot()});
     vandal.connect();
     const auto folder = bucket_of("k") + "/k";
     // Between a folder's making and its first node, too.
-    int removed = 0;
     until([&] {
         vandal.talk->ask().remove(vandal.path(folder), [&](const reply& got) { removed += got.ok() ? 1 : 0; });
         run_ready(*vandal.io);
