@@ -5,6 +5,7 @@
 #include "redis/operations/claim_state.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/operations/operations.hpp"
+#include "remote/adapter_base.hpp"
 
 #include <utility>
 
@@ -12,22 +13,10 @@ namespace colock::redis {
 
 namespace detail {
 
-class redis_adapter final : public adapter, public remote::client_events
+class redis_adapter final : public remote::adapter_base<client>
 {
 public:
-    explicit redis_adapter(asio::any_io_executor executor) : adapter(std::move(executor)) {}
-    ~redis_adapter() override
-    {
-        if (client_)
-            client_->retire();
-    }
-
-    static std::shared_ptr<redis_adapter> make(const asio::any_io_executor& executor, settings checked)
-    {
-        auto made = std::make_shared<redis_adapter>(executor);
-        made->client_ = client::make(executor, std::move(checked), made);
-        return made;
-    }
+    using adapter_base::adapter_base;
 
     [[nodiscard]] std::string_view name() const noexcept override { return "redis"; }
 
@@ -42,13 +31,6 @@ public:
             .list = true,
             .events = true,
             .immediate = false};
-    }
-
-    [[nodiscard]] adapter_limits limits() const noexcept override
-    {
-        adapter_limits all;
-        all.answers_within = config().operation_timeout;
-        return all;
     }
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
@@ -69,53 +51,10 @@ public:
             // The name that a reader is stored under is made once.
             static_cast<void>(state_of(*claim));
             // To take the lock and to give it back for a writer costs the writer more than a script costs us.
-            if (client_->writers().may_wait(*claim))
+            if (talk().writers().may_wait(*claim))
                 first = create_step::by_script;
         }
-        client_->submit(make_create(*client_, std::move(claim), std::move(done), first));
-    }
-
-    void start_release(claim_ptr claim, completion<release_outcome> done) override
-    {
-        if (claim->inherited()) {
-            done({release_status::not_held, nullptr});
-            return;
-        }
-        client_->submit(make_give_back(*client_, std::move(claim), std::move(done), promise::released));
-    }
-
-    void start_abandon(claim_ptr claim, completion<release_outcome> done) override
-    {
-        if (claim->inherited()) {
-            done({release_status::not_held, nullptr});
-            return;
-        }
-        if (auto* const state = find_state(*claim)) {
-            state->source.reset();
-            if (!state->granted && !state->intent && state->creates.empty()) {
-                done({release_status::not_held, nullptr});
-                return;
-            }
-        }
-        client_->submit(make_give_back(*client_, std::move(claim), std::move(done), promise::for_good));
-    }
-
-    void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) override
-    {
-        if (claim->inherited()) {
-            done({extend_status::not_held, nullptr});
-            return;
-        }
-        client_->submit(make_extend(*client_, std::move(claim), ttl, std::move(done)));
-    }
-
-    void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override
-    {
-        if (claim->inherited()) {
-            done({false, nullptr});
-            return;
-        }
-        client_->submit(make_is_valid(*client_, std::move(claim), std::move(done)));
+        talk().submit(make_create(talk(), std::move(claim), std::move(done), first));
     }
 
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
@@ -126,7 +65,7 @@ public:
         }
         auto& state = state_of(*claim);
         if (!state.source)
-            state.source.emplace(client_->watch(lock_key(config(), claim->key()).text()));
+            state.source.emplace(talk().watch(lock_key(config(), claim->key()).text()));
         if (!state.source->wait(*claim, done))
             done(woken{});
     }
@@ -150,29 +89,8 @@ public:
         const auto in_two_steps = [](adapter& self, claim_ptr from, claim_ptr to, completion<hand_over_outcome> end) {
             static_cast<redis_adapter&>(self).adapter::start_hand_over(std::move(from), std::move(to), std::move(end));
         };
-        client_->submit(make_hand_over(
-            *client_, {shared_from_this(), in_two_steps}, std::move(held), std::move(next), std::move(done)));
-    }
-
-    void start_inspect(std::string key, completion<list_outcome> done) override
-    {
-        client_->submit(make_key_listing(*client_, std::move(key), key_purpose::inspect, filter{}, std::move(done)));
-    }
-
-    void start_break(std::string key, completion<list_outcome> done) override
-    {
-        client_->submit(make_key_listing(*client_, std::move(key), key_purpose::remove, filter{}, std::move(done)));
-    }
-
-    void start_list(filter which, std::string, completion<list_outcome> done) override
-    {
-        if (which.key) {
-            auto key = *which.key;
-            client_->submit(
-                make_key_listing(*client_, std::move(key), key_purpose::inspect, std::move(which), std::move(done)));
-        } else if (!refuses_walk(done)) {
-            client_->submit(make_walk(*client_, walk_purpose::list, std::move(which), 0, std::move(done)));
-        }
+        talk().submit(make_hand_over(
+            talk(), {shared_from_this(), in_two_steps}, std::move(held), std::move(next), std::move(done)));
     }
 
     void start_purge(std::size_t limit, completion<list_outcome> done) override
@@ -181,44 +99,41 @@ public:
         if (config().plain())
             done({});
         else
-            client_->submit(
-                make_walk(*client_, walk_purpose::sweep, filter{}, limit == 0 ? all : limit, std::move(done)));
+            talk().submit(make_walk(talk(), walk_purpose::sweep, filter{}, limit == 0 ? all : limit, std::move(done)));
     }
-
-    void start_close(lease_clock::duration deadline, completion<closed> done) override
-    {
-        client_->close(deadline, std::move(done));
-    }
-
-    void on_ready() noexcept override { notify_ready(); }
-    void on_unreachable(const failure_ptr& why, std::string_view address) noexcept override
-    {
-        notify_unreachable(why, address);
-    }
-    void on_suspended(const error_code& why) noexcept override { notify_suspended(why); }
-    void on_reconnected() noexcept override { notify_reconnected(); }
-    void on_warning(std::string_view message) noexcept override { notify_warning(message); }
 
 private:
-    [[nodiscard]] const settings& config() const noexcept { return client_->config(); }
+    [[nodiscard]] const settings& config() const noexcept { return talk().config(); }
 
-    /// Without a prefix every key of the database could be a lock.
-    [[nodiscard]] bool refuses_walk(completion<list_outcome>& done) const
+    void give_back(claim_ptr claim, promise given, completion<release_outcome> done) override
     {
-        if (!config().prefix.empty())
-            return false;
-        done({{}, make_failure(errc::unsupported, "listing needs a prefix; set options::prefix, or ask for one key")});
-        return true;
+        if (auto* const state = given == promise::for_good ? find_state(*claim) : nullptr) {
+            state->source.reset();
+            if (!state->granted && !state->intent && state->creates.empty()) {
+                done({release_status::not_held, nullptr});
+                return;
+            }
+        }
+        talk().submit(make_give_back(talk(), std::move(claim), std::move(done), given));
     }
 
-    std::shared_ptr<client> client_;
+    void list_all(filter which, std::string, completion<list_outcome> done) override
+    {
+        // Without a prefix every key of the database could be a lock.
+        if (config().prefix.empty())
+            done({{},
+                make_failure(errc::unsupported, "listing needs a prefix; set options::prefix, or ask for one key")});
+        else
+            talk().submit(make_walk(talk(), walk_purpose::list, std::move(which), 0, std::move(done)));
+    }
 };
 
 } // namespace detail
 
 std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings)
 {
-    return detail::redis_adapter::make(executor, detail::settings(settings));
+    using detail::redis_adapter;
+    return redis_adapter::make<redis_adapter>(executor, detail::settings(settings));
 }
 
 } // namespace colock::redis

@@ -82,7 +82,7 @@ private:
 sessions::sessions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
     remote::reports& told, watches& watched)
     : strand_(strand), owner_(owner), config_(config), reports_(told), watches_(watched), retry_(strand),
-      plan_(saturating_cast(config.idle_timeout), news_), stays_(std::make_shared<int>())
+      plan_(saturating_cast(config.idle_timeout), news_)
 {
 }
 
@@ -132,7 +132,7 @@ std::shared_ptr<session_bound> sessions::bound() const noexcept
 
 bool sessions::in_use() const noexcept
 {
-    if (stays_.use_count() == 1 || plan_.retired())
+    if (!inside_.any() || plan_.retired())
         return false;
     // Handles of locks that are lost may outlive a shutdown, after which nobody gives anything back.
     const auto lives_in = bound();
@@ -144,24 +144,17 @@ void sessions::connect()
     if (talk_)
         return;
     ++number_;
-    leave();
+    inside_.clear();
     listener_ = std::make_shared<listener>(owner_.keep(*this), number_);
     talk_ = session::make(strand_, config_.session, listener_);
     talk_->start();
-}
-
-/// What was in the one before is over with it.
-void sessions::leave()
-{
-    stays_ = std::make_shared<int>();
-    granted_.clear();
 }
 
 /// Whoever held those has been told that they are lost; and yet they stand in the way of everybody, those first who ask
 /// us now.
 void sessions::remove_lost()
 {
-    for (const auto& each : std::exchange(granted_, {}))
+    for (const auto& each : inside_.take_granted())
         talk_->ask().remove(each, replied());
 }
 
@@ -176,7 +169,7 @@ void sessions::warn_of_short()
 void sessions::expired()
 {
     talk_ = nullptr;
-    leave();
+    inside_.clear();
     problem_ = make_failure(errc::unavailable, "the session has expired");
     switch (plan_.current()) {
     case plan_type::phase::connecting:
@@ -217,7 +210,7 @@ void sessions::close()
     const auto old = std::exchange(talk_, nullptr);
     if (!old)
         return;
-    leave();
+    inside_.clear();
     lost_.add(number_, {.id = old->life().id()});
     ++closing_;
     old->close(close_patience, [self = owner_.keep(*this), ended = number_](bool proven) {
@@ -242,7 +235,7 @@ void sessions::forked()
 {
     lost_.inherit(number_);
     talk_ = nullptr;
-    leave();
+    inside_.clear();
     on(event::forked);
 }
 

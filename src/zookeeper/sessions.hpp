@@ -6,6 +6,7 @@
 #include "remote/lost_requests.hpp"
 #include "remote/parts_owner.hpp"
 #include "remote/reports.hpp"
+#include "zookeeper/residents.hpp"
 #include "zookeeper/session.hpp"
 #include "zookeeper/settings.hpp"
 #include "zookeeper/watches.hpp"
@@ -18,7 +19,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 
 namespace colock::zookeeper::detail {
 
@@ -32,8 +32,6 @@ class sessions
 public:
     using plan_type = remote::connection_plan;
     using event = plan_type::event;
-    /// Kept by whoever has a node in a session, or may have: that is not closed meanwhile.
-    using stay = std::shared_ptr<const void>;
 
     sessions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
         remote::reports& told, watches& watched);
@@ -51,12 +49,10 @@ public:
     [[nodiscard]] std::int64_t id() const noexcept;
     /// What a grant of now is tied to. Null while there is none.
     [[nodiscard]] std::shared_ptr<session_bound> bound() const noexcept;
-    [[nodiscard]] stay enter() const noexcept { return stays_; }
+    /// Who is in the session in use.
+    [[nodiscard]] residents& inside() noexcept { return inside_; }
     /// Somebody has a node in it, and may still give that back.
     [[nodiscard]] bool in_use() const noexcept;
-    /// A node that holds a lock; until it is gone.
-    void note_granted(const std::string& node) { granted_.insert(node); }
-    void forget_granted(const std::string& node) noexcept { granted_.erase(node); }
     /// Which sessions have ended, and are not known to be over.
     [[nodiscard]] const remote::lost_requests& lost() const noexcept { return lost_; }
     /// Some are being closed.
@@ -79,7 +75,6 @@ private:
     void connect();
     void close();
     void retry_in(lease_clock::duration delay);
-    void leave();
     void remove_lost();
     void warn_of_short();
     void expired();
@@ -97,8 +92,7 @@ private:
     std::shared_ptr<session> talk_;
     std::shared_ptr<listener> listener_;
     remote::connection_number number_ = 0;
-    stay stays_;
-    std::unordered_set<std::string> granted_;
+    residents inside_;
     unsigned closing_ = 0;
     failure_ptr problem_;
     remote::lost_requests lost_;

@@ -1,21 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/operations/claim_state.hpp"
 
-#include <memory>
-
 namespace colock::redis::detail {
-
-claim_state* find_state(const claim& of) noexcept
-{
-    return static_cast<claim_state*>(of.slot.get());
-}
-
-claim_state& state_of(claim& of)
-{
-    if (!of.slot)
-        of.slot = std::make_shared<claim_state>();
-    return *find_state(of);
-}
 
 void note_answer(const client& owner, claim& of, remote::connection_number link)
 {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "redis/client.hpp"
+#include "remote/claim_slot.hpp"
 #include "remote/lost_requests.hpp"
 #include "remote/stored_owner.hpp"
 #include "remote/wait_sources.hpp"
@@ -30,8 +31,14 @@ struct claim_state
 };
 
 /// Null for a claim that went the short way.
-[[nodiscard]] claim_state* find_state(const claim& of) noexcept;
-[[nodiscard]] claim_state& state_of(claim& of);
+[[nodiscard]] inline claim_state* find_state(const claim& of) noexcept
+{
+    return remote::claim_slot<claim_state>::find(of);
+}
+[[nodiscard]] inline claim_state& state_of(claim& of)
+{
+    return remote::claim_slot<claim_state>::make(of);
+}
 
 /// An answer came on `link`: lets go of every doubt that it has disproved. Requests of one connection are carried out
 /// in order; what another has left is told by the client.

@@ -3,6 +3,7 @@
 
 #include "redis/batch.hpp"
 #include "redis/client.hpp"
+#include "remote/purpose.hpp"
 
 #include <colock/adapter.hpp>
 #include <colock/claim.hpp>
@@ -15,6 +16,9 @@
 #include <string>
 
 namespace colock::redis::detail {
+
+using remote::key_purpose;
+using remote::promise;
 
 // What an adapter asks of a server: one file for each.
 
@@ -37,13 +41,6 @@ enum class create_step : unsigned char
 [[nodiscard]] operation_ptr make_create(
     client& owner, claim_ptr claim, completion<create_outcome> done, create_step first);
 
-/// Release and abandon: they differ in what they promise.
-enum class promise : unsigned char
-{
-    released,
-    /// And nothing that is still on its way will change that.
-    for_good,
-};
 [[nodiscard]] operation_ptr make_give_back(
     client& owner, claim_ptr claim, completion<release_outcome> done, promise given);
 
@@ -62,12 +59,6 @@ struct long_way
 [[nodiscard]] operation_ptr make_hand_over(
     client& owner, long_way otherwise, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
 
-/// What is done with the holders of one key.
-enum class key_purpose : unsigned char
-{
-    inspect,
-    remove,
-};
 [[nodiscard]] operation_ptr make_key_listing(
     client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done);
 

@@ -1,8 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/operations/claim_state.hpp"
 
-#include <memory>
-
 namespace colock::zookeeper::detail {
 
 void claim_state::enter(sessions& all)
@@ -11,12 +9,12 @@ void claim_state::enter(sessions& all)
         leave(all);
     session = all.number();
     if (!stay)
-        stay = all.enter();
+        stay = all.inside().enter();
 }
 
 void claim_state::leave(sessions& all) noexcept
 {
-    all.forget_granted(node);
+    all.inside().forget_granted(node);
     node.clear();
     stay.reset();
     fence = 0;
@@ -28,18 +26,6 @@ void claim_state::stop_waiting() noexcept
     source.reset();
     watched.clear();
     blocker.clear();
-}
-
-claim_state* find_state(const claim& of) noexcept
-{
-    return static_cast<claim_state*>(of.slot.get());
-}
-
-claim_state& state_of(claim& of)
-{
-    if (!of.slot)
-        of.slot = std::make_shared<claim_state>();
-    return *find_state(of);
 }
 
 void note_look(const sessions& all, claim& of)

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "remote/claim_slot.hpp"
 #include "remote/lost_requests.hpp"
 #include "remote/wait_sources.hpp"
 #include "zookeeper/sessions.hpp"
@@ -18,7 +19,7 @@ struct claim_state
 {
     /// In which it has a node, or may have.
     remote::connection_number session = 0;
-    sessions::stay stay{};
+    residents::stay stay{};
     /// Where its node is; empty: none is known.
     std::string node{};
     /// The number of the transaction that made it.
@@ -41,8 +42,14 @@ struct claim_state
 };
 
 /// Null for a claim that never was sent.
-[[nodiscard]] claim_state* find_state(const claim& of) noexcept;
-[[nodiscard]] claim_state& state_of(claim& of);
+[[nodiscard]] inline claim_state* find_state(const claim& of) noexcept
+{
+    return remote::claim_slot<claim_state>::find(of);
+}
+[[nodiscard]] inline claim_state& state_of(claim& of)
+{
+    return remote::claim_slot<claim_state>::make(of);
+}
 
 /// Its folder was listed in the session in use, behind all that was sent in it for the claim.
 void note_look(const sessions& all, claim& of);

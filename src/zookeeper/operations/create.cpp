@@ -203,7 +203,7 @@ private:
         if (claim_->lease().session() != bound)
             claim_->lease().tie(std::move(bound));
         state.granted = true;
-        talks().note_granted(state.node);
+        talks().inside().note_granted(state.node);
         state.stop_waiting();
         // Whatever was sent for it before is past: it was sent in this session, or in one that is over.
         if (state.creates.empty())

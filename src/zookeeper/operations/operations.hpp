@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "remote/purpose.hpp"
 #include "zookeeper/client.hpp"
 #include "zookeeper/operation.hpp"
 
@@ -13,17 +14,13 @@
 
 namespace colock::zookeeper::detail {
 
+using remote::key_purpose;
+using remote::promise;
+
 // What an adapter asks for: one file for each.
 
 [[nodiscard]] operation_ptr make_create(client& owner, claim_ptr claim, completion<create_outcome> done);
 
-/// Release and abandon: they differ in what they promise.
-enum class promise : unsigned char
-{
-    released,
-    /// And nothing that is still on its way will change that.
-    for_good,
-};
 [[nodiscard]] operation_ptr make_give_back(
     client& owner, claim_ptr claim, completion<release_outcome> done, promise given);
 
@@ -32,12 +29,6 @@ enum class promise : unsigned char
 
 [[nodiscard]] operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_outcome> done);
 
-/// What is done with the holders of one key.
-enum class key_purpose : unsigned char
-{
-    inspect,
-    remove,
-};
 [[nodiscard]] operation_ptr make_key_listing(
     client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done);
 

@@ -1,0 +1,143 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/client_base.hpp"
+
+#include "core/strand.hpp"
+#include "remote/deadlines.hpp"
+
+#include <chrono>
+
+namespace colock::remote {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr lease_clock::time_point never = lease_clock::time_point::max();
+
+} // namespace
+
+client_base::runtime::runtime(const asio::any_io_executor& executor, std::weak_ptr<client_events> events)
+    : strand(colock::detail::new_strand(executor)), told(std::move(events)), timer(strand)
+{
+}
+
+client_base::runtime::~runtime() = default;
+
+client_base::~client_base() = default;
+
+interest client_base::watch(const std::string& source)
+{
+    interest made(std::shared_ptr<wait_sources>(keep(*this), &sources_), source);
+    if (listening_due_.exchange(true))
+        return made;
+    try {
+        on_strand(*this, [](client_base& self) {
+            self.listening_due_ = false;
+            self.plan().reopen();
+            self.listen();
+            self.arm_turn();
+        });
+    } catch (...) {
+        listening_due_ = false;
+        throw;
+    }
+    return made;
+}
+
+connection_plan::surroundings client_base::all_surroundings() const noexcept
+{
+    auto all = surroundings();
+    all.closing = !runtime_->closing.empty();
+    return all;
+}
+
+void client_base::arm_turn()
+{
+    auto& run = *runtime_;
+    const auto wanted = plan().turns_again_in(demand(), all_surroundings(), pace());
+    if (!wanted) {
+        if (std::exchange(run.turn_at, never) != never)
+            run.timer.cancel();
+        return;
+    }
+    const auto delay = *wanted;
+    if (delay == lease_clock::duration::max())
+        return;
+    // An earlier turn will do, and a little later one.
+    if (run.turn_at != never && run.turn_delay <= delay)
+        return;
+    const auto at = lease_clock::now() + delay;
+    if (run.turn_at <= at + 5ms)
+        return;
+    run.turn_at = at;
+    run.turn_delay = delay;
+    run.timer.expires_after(delay);
+    run.timer.async_wait([self = keep(*this)](const error_code& code) {
+        if (!code)
+            self->turn(std::exchange(self->runtime_->turn_at, never));
+    });
+}
+
+void client_base::turn(lease_clock::time_point due)
+{
+    look_around(deadlines::stood_still(due, lease_clock::now()));
+    close_if_idle();
+    arm_turn();
+}
+
+void client_base::close_if_idle()
+{
+    if (plan().out_of_time(lease_clock::now()))
+        give_up_all();
+    close_unused();
+    finish_close();
+}
+
+void client_base::finish_close() noexcept
+{
+    auto& run = *runtime_;
+    if (run.closing.empty() || owes_news() || !plan().finish_close(lease_clock::now(), all_surroundings()))
+        return;
+    auto told = std::exchange(run.closing, {});
+    // The turns that it took are taken no more.
+    arm_turn();
+    for (auto& each : told)
+        each(closed{});
+}
+
+void client_base::close(lease_clock::duration deadline, completion<closed> done)
+{
+    on_strand(*this, [deadline, done = std::move(done)](client_base& self) mutable {
+        self.runtime_->closing.push_back(std::move(done));
+        self.plan().close(saturating_add(lease_clock::now(), deadline));
+        self.forget_unused();
+        self.close_if_idle();
+        self.arm_turn();
+    });
+}
+
+void client_base::retire() noexcept
+{
+    try {
+        on_strand(*this, [](client_base& self) {
+            self.plan().retire();
+            self.close_if_idle();
+            self.arm_turn();
+        });
+    } catch (...) {
+        // Without memory the connection stays until its idle timeout.
+    }
+}
+
+void client_base::context_shutdown() noexcept
+{
+    std::unique_ptr<runtime> dead;
+    {
+        const std::lock_guard guard(mutex_);
+        dead = std::move(runtime_);
+    }
+    drop_all();
+    static_cast<void>(sources_.drop_all());
+}
+
+} // namespace colock::remote
