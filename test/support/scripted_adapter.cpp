@@ -140,26 +140,18 @@ std::size_t scripted_adapter::held_for_nobody() const
 
 bool scripted_adapter::deliver()
 {
-    std::unique_lock guard(state_->mutex);
-    if (state_->held.empty())
-        return false;
-    const auto request = std::move(state_->held.front());
-    state_->held.pop_front();
-    guard.unlock();
-    request.deliver(*this);
-    return true;
+    const auto request = state_->take_held();
+    if (request)
+        request->deliver(*this);
+    return request.has_value();
 }
 
 bool scripted_adapter::discard()
 {
-    std::unique_lock guard(state_->mutex);
-    if (state_->held.empty())
-        return false;
-    const auto request = std::move(state_->held.front());
-    state_->held.pop_front();
-    guard.unlock();
-    request.discard(*this);
-    return true;
+    const auto request = state_->take_held();
+    if (request)
+        request->discard(*this);
+    return request.has_value();
 }
 
 void scripted_adapter::trust_abandon(bool trust)

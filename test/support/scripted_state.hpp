@@ -51,6 +51,17 @@ struct scripted_adapter::state : context_member
         under_way.clear();
     }
 
+    /// The first of those that are held back.
+    std::optional<request> take_held()
+    {
+        const std::lock_guard guard(mutex);
+        if (held.empty())
+            return {};
+        auto first = std::move(held.front());
+        held.pop_front();
+        return first;
+    }
+
     /// The mutex is held.
     void enter(const colock::claim& subject, operation what)
     {

@@ -153,6 +153,16 @@ void crowd(asio::io_context& io, const locker& by, counters& guarded, results& o
 
 constexpr int crowd_size = workers * 5 + 2;
 
+/// On two threads each.
+void run_both(asio::io_context& one, asio::io_context& two)
+{
+    bool two_at_rest = false;
+    std::thread other([&] { two_at_rest = run_pool(two, 2); });
+    BOOST_TEST(run_pool(one, 2));
+    other.join();
+    BOOST_TEST(two_at_rest);
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(crowds)
@@ -186,11 +196,7 @@ BOOST_AUTO_TEST_CASE(two_lockers_on_one_store_exclude_each_other_across_contexts
     results outcome;
     crowd(one, first, guarded, outcome);
     crowd(two, second, guarded, outcome);
-    bool two_at_rest = false;
-    std::thread other([&] { two_at_rest = run_pool(two, 2); });
-    BOOST_TEST(run_pool(one, 2));
-    other.join();
-    BOOST_TEST(two_at_rest);
+    run_both(one, two);
     BOOST_TEST(outcome.ended == 2 * crowd_size);
     BOOST_TEST(outcome.failed == 0);
     guarded.check();
@@ -210,11 +216,7 @@ BOOST_AUTO_TEST_CASE(a_coroutine_of_another_context_may_wait)
         asio::co_spawn(n % 2 ? one : two, lock_and_count(by, guarded, n), outcome.handler());
         asio::co_spawn(n % 2 ? one : two, with_and_count(by, guarded, n), outcome.handler());
     }
-    bool two_at_rest = false;
-    std::thread other([&] { two_at_rest = run_pool(two, 2); });
-    BOOST_TEST(run_pool(one, 2));
-    other.join();
-    BOOST_TEST(two_at_rest);
+    run_both(one, two);
     BOOST_TEST(outcome.ended == 2 * workers);
     BOOST_TEST(outcome.failed == 0);
     guarded.check();
