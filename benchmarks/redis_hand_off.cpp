@@ -6,6 +6,7 @@
 
 #include "support/process.hpp"
 #include "support/proxy.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <colock/connect.hpp>
 #include <colock/locker.hpp>
@@ -143,10 +144,7 @@ void measure_redis_hand_off(const race& at, const options& settings, report& fou
     const auto url = "redis://127.0.0.1:" + std::to_string(link.port());
     link.add("delay", "latency", "downstream", R"({"latency":1,"jitter":0})");
 
-    std::string pattern = std::filesystem::temp_directory_path() / "colock-bench-XXXXXX";
-    if (!::mkdtemp(pattern.data()))
-        throw std::runtime_error("no temporary folder");
-    const std::filesystem::path folder = pattern;
+    const colock::testing::temporary_folder folder;
     const auto said = folder / "turns";
 
     const auto wanted = std::max<std::size_t>(static_cast<std::size_t>(settings.seconds * 100.0), 20);
@@ -162,8 +160,6 @@ void measure_redis_hand_off(const race& at, const options& settings, report& fou
         });
     }
     const auto theirs = read_turns(said);
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);
 
     auto times = hand_offs(ours, theirs);
     const auto back = hand_offs(theirs, ours);

@@ -20,14 +20,6 @@ std::string from_environment(const char* name, std::string otherwise)
     return value && *value ? value : std::move(otherwise);
 }
 
-std::filesystem::path make_folder()
-{
-    std::string pattern = std::filesystem::temp_directory_path() / "colock-test-XXXXXX";
-    if (!::mkdtemp(pattern.data()))
-        throw std::system_error(errno, std::generic_category(), "mkdtemp");
-    return pattern;
-}
-
 std::filesystem::path cache_folder()
 {
     const char* const home = std::getenv("HOME");

@@ -11,9 +11,6 @@
 
 namespace colock::testing {
 
-/// A new one, for temporary files.
-[[nodiscard]] std::filesystem::path make_folder();
-
 /// Where scripts/setup.sh puts what cannot be installed.
 [[nodiscard]] std::filesystem::path cache_folder();
 

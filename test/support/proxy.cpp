@@ -5,29 +5,21 @@
 
 #include <stdexcept>
 #include <string>
-#include <system_error>
 
 #include <sys/socket.h>
 #include <unistd.h>
 
 namespace colock::testing {
 
-proxy::proxy(std::uint16_t upstream) : control_(free_port()), log_(make_folder())
+proxy::proxy(std::uint16_t upstream) : control_(free_port())
 {
     const auto program = from_environment("COLOCK_TOXIPROXY", cache_folder() / "toxiproxy-2.5.0/server");
-    process_ = child_process({program, "-host", "127.0.0.1", "-port", std::to_string(control_)}, log_ / "log");
+    process_ = child_process({program, "-host", "127.0.0.1", "-port", std::to_string(control_)}, folder_ / "log");
     wait_until_serving(process_, control_, "Toxiproxy did not start; see scripts/servers.sh");
     port_ = free_port();
     request("POST", "/proxies",
         R"({"name":"p","enabled":true,"listen":"127.0.0.1:)" + std::to_string(port_) + R"(","upstream":"127.0.0.1:)" +
             std::to_string(upstream) + R"("})");
-}
-
-proxy::~proxy()
-{
-    process_.kill();
-    std::error_code ignored;
-    std::filesystem::remove_all(log_, ignored);
 }
 
 void proxy::add(std::string_view name, std::string_view type, std::string_view stream, std::string_view attributes)

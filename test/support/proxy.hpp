@@ -2,9 +2,9 @@
 #pragma once
 
 #include "support/process.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <cstdint>
-#include <filesystem>
 #include <string_view>
 
 namespace colock::testing {
@@ -14,7 +14,6 @@ class proxy
 {
 public:
     explicit proxy(std::uint16_t upstream);
-    ~proxy();
     proxy(const proxy&) = delete;
     proxy& operator=(const proxy&) = delete;
 
@@ -31,7 +30,7 @@ private:
 
     std::uint16_t control_;
     std::uint16_t port_;
-    std::filesystem::path log_;
+    temporary_folder folder_;
     child_process process_;
 };
 

@@ -11,17 +11,11 @@
 
 namespace colock::testing {
 
-stranger::stranger(asio::io_context& io, std::vector<std::string> command) : io_(io), folder_(make_folder()), talk_(io)
+stranger::stranger(asio::io_context& io, std::vector<std::string> command) : io_(io), talk_(io)
 {
     asio::local::stream_protocol::socket theirs(io);
     asio::local::connect_pair(talk_, theirs);
     process_ = child_process(std::move(command), folder_ / "log", theirs.native_handle());
-}
-
-stranger::~stranger()
-{
-    process_.kill();
-    std::filesystem::remove_all(folder_);
 }
 
 running<std::string> stranger::start_asking(std::string line)

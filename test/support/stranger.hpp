@@ -3,11 +3,11 @@
 
 #include "process.hpp"
 #include "run.hpp"
+#include "temporary_folder.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
-#include <filesystem>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -19,7 +19,6 @@ class stranger
 {
 public:
     stranger(asio::io_context& io, std::vector<std::string> command);
-    ~stranger();
     stranger(const stranger&) = delete;
     stranger& operator=(const stranger&) = delete;
 
@@ -31,7 +30,7 @@ public:
 
 private:
     asio::io_context& io_;
-    const std::filesystem::path folder_;
+    temporary_folder folder_;
     asio::local::stream_protocol::socket talk_;
     child_process process_;
 };

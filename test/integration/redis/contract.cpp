@@ -32,14 +32,7 @@ std::function<std::unique_ptr<environment>(asio::io_context&)> around(maker make
 
 const registration redis_backend({
     .name = "redis",
-    .able = {.shared = true,
-        .semaphore = true,
-        .no_ttl = true,
-        .fifo = false,
-        .fence = true,
-        .list = true,
-        .events = true,
-        .immediate = false},
+    .able = testing::redis_abilities,
     .make_environment = around([](const asio::any_io_executor& executor) {
         return redis::make_adapter(
             executor, {.url = shared_server().url(), .operation_timeout = 10s, .idle_timeout = 100ms});

@@ -237,15 +237,11 @@ BOOST_AUTO_TEST_CASE(an_evicting_server_is_warned_of)
 
 BOOST_AUTO_TEST_CASE(a_unix_socket_will_do)
 {
-    const auto folder = std::filesystem::temp_directory_path() / ("colock-" + std::to_string(free_port()));
-    std::filesystem::create_directory(folder);
-    {
-        redis_server server({"--unixsocket", folder / "s"});
-        client_side some({.url = "redis+unix://" + (folder / "s").string()});
-        some.speak.grant(driver::exclusive("k"));
-        BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "1");
-    }
-    std::filesystem::remove_all(folder);
+    const temporary_folder folder;
+    redis_server server({"--unixsocket", folder / "s"});
+    client_side some({.url = "redis+unix://" + (folder / "s").string()});
+    some.speak.grant(driver::exclusive("k"));
+    BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "1");
 }
 
 BOOST_AUTO_TEST_CASE(a_context_may_die_with_everything_under_way)

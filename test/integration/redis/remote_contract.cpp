@@ -1,11 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "server.hpp"
+#include "support/behind_relay.hpp"
 
 #include <colock/redis/adapter.hpp>
 #include <colock/remote_contract.hpp>
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace colock::contract {
@@ -16,43 +20,18 @@ using namespace std::chrono_literals;
 
 constexpr auto prefix = "{colock}:";
 
-class redis_behind_link final : public remote_environment
+class redis_behind_link final : public testing::behind_relay<testing::redis_server>
 {
 public:
-    explicit redis_behind_link(asio::io_context& io) : io_(io), between_(server_.port()) {}
-
-    std::shared_ptr<adapter> make() override { return make_at(server_.url(), 20s); }
-    std::shared_ptr<adapter> make_linked(std::chrono::milliseconds timeout) override
-    {
-        return make_at(between_.url(), timeout);
-    }
-    void pass_time(lease_clock::duration span) override { pass_real_time(io_, span); }
-    std::chrono::milliseconds short_ttl() const override { return 1500ms; }
+    using behind_relay::behind_relay;
 
     // Locks and the channels of those who wait for them are called alike.
-    void cut(lost_part what) override
-    {
-        between_.cut_at_bytes(prefix, what == lost_part::request ? testing::loss::request : testing::loss::reply);
-    }
-    int cuts() const override { return between_.cuts(); }
-    void hold() override { between_.hold(); }
-    bool holds() override { return between_.keeps(prefix); }
-    void hang_up() override { between_.hang_up(); }
-    void deliver() override { between_.deliver(); }
-    void silence(bool silent) override { between_.silence(silent); }
-    void refuse(bool refuses) override { between_.refuse(refuses); }
-    void serve(bool serves) override
-    {
-        if (serves && !serves_)
-            server_.start();
-        else if (!serves)
-            server_.kill();
-        serves_ = serves;
-    }
+    void cut(lost_part what) override { between().cut_at_bytes(prefix, loss_of(what)); }
+    bool holds() override { return between().keeps(prefix); }
     std::vector<std::string> stored() override
     {
         std::vector<std::string> keys;
-        const auto told = server_({"KEYS", "*"});
+        const auto told = server()({"KEYS", "*"});
         for (std::size_t begin = 0, end = 0; begin < told.size(); begin = end + 1) {
             end = told.find('\n', begin);
             if (auto key = told.substr(begin, end - begin); key != "{colock}#fence")
@@ -62,22 +41,16 @@ public:
     }
 
 private:
-    std::shared_ptr<adapter> make_at(std::string url, std::chrono::milliseconds timeout)
+    std::shared_ptr<adapter> make_at(std::uint16_t port, std::chrono::milliseconds timeout) override
     {
-        // Whatever is still armed when all has been closed shows.
-        return redis::make_adapter(
-            io_.get_executor(), {.url = std::move(url), .operation_timeout = timeout, .idle_timeout = 10min});
+        return redis::make_adapter(io().get_executor(),
+            {.url = "redis://127.0.0.1:" + std::to_string(port), .operation_timeout = timeout, .idle_timeout = 10min});
     }
-
-    asio::io_context& io_;
-    testing::redis_server server_;
-    testing::redis_relay between_;
-    bool serves_ = true;
 };
 
 const remote_registration redis_backend({
     .name = "redis",
-    .able = {.shared = true, .semaphore = true, .no_ttl = true, .fence = true, .list = true, .events = true},
+    .able = testing::redis_abilities,
     .make_environment = [](asio::io_context& io) { return std::make_unique<redis_behind_link>(io); },
 });
 

@@ -36,40 +36,36 @@ BOOST_AUTO_TEST_CASE(the_master_is_found_and_found_anew)
     redis_server first;
     redis_server second;
     second({"REPLICAOF", "127.0.0.1", std::to_string(first.port())});
-    const auto folder = std::filesystem::temp_directory_path() / ("colock-" + std::to_string(free_port()));
-    std::filesystem::create_directory(folder);
+    const temporary_folder folder;
     const auto port = free_port();
     const auto config = folder / "sentinel.conf";
     {
         std::ofstream out(config);
-        out << "port " << port << "\nbind 127.0.0.1\ndir " << folder.string() << "\nsentinel monitor main 127.0.0.1 "
-            << first.port() << " 1\nsentinel down-after-milliseconds main 1500\nsentinel failover-timeout main 1000\n";
+        out << "port " << port << "\nbind 127.0.0.1\ndir " << folder.path().string()
+            << "\nsentinel monitor main 127.0.0.1 " << first.port()
+            << " 1\nsentinel down-after-milliseconds main 1500\nsentinel failover-timeout main 1000\n";
     }
-    const char* const program = std::getenv("COLOCK_REDIS_SERVER");
-    child_process sentinel({program ? program : "redis-server", config, "--sentinel"}, folder / "log");
-    {
-        client_side some({.url = "redis+sentinel://127.0.0.1:" + std::to_string(free_port()) +
-                                 ",127.0.0.1:" + std::to_string(port) + "/main",
-            .operation_timeout = 20s});
-        some.speak.grant(driver::exclusive("k"));
-        BOOST_TEST(first({"EXISTS", "{colock}:k"}) == "1");
-        // Only a replica that it knows can be promoted.
-        const auto known = [&] {
-            return redis_shell(port)({"SENTINEL", "REPLICAS", "main"}).find(std::to_string(second.port())) !=
-                   std::string::npos;
-        };
-        for (int i = 0; i < 200 && !known(); ++i)
-            some.run_for(100ms);
-        first.kill();
-        run_until(some.io, [&] { return some.told->suspensions == 1; });
-        auto created = start(some.io, some.speak.backend().create(sent_now(driver::exclusive("after"))));
-        const auto outcome = created.get(some.io);
-        BOOST_TEST((outcome.status == create_status::granted), (outcome.error ? outcome.error->detail : "busy"));
-        BOOST_TEST(second({"EXISTS", "{colock}:after"}) == "1");
-        BOOST_TEST(some.told->warned_of("replicas"));
-    }
-    sentinel.kill();
-    std::filesystem::remove_all(folder);
+    const child_process sentinel(
+        {from_environment("COLOCK_REDIS_SERVER", "redis-server"), config, "--sentinel"}, folder / "log");
+    client_side some({.url = "redis+sentinel://127.0.0.1:" + std::to_string(free_port()) +
+                             ",127.0.0.1:" + std::to_string(port) + "/main",
+        .operation_timeout = 20s});
+    some.speak.grant(driver::exclusive("k"));
+    BOOST_TEST(first({"EXISTS", "{colock}:k"}) == "1");
+    // Only a replica that it knows can be promoted.
+    const auto known = [&] {
+        return redis_shell(port)({"SENTINEL", "REPLICAS", "main"}).find(std::to_string(second.port())) !=
+               std::string::npos;
+    };
+    for (int i = 0; i < 200 && !known(); ++i)
+        some.run_for(100ms);
+    first.kill();
+    run_until(some.io, [&] { return some.told->suspensions == 1; });
+    auto created = start(some.io, some.speak.backend().create(sent_now(driver::exclusive("after"))));
+    const auto outcome = created.get(some.io);
+    BOOST_TEST((outcome.status == create_status::granted), (outcome.error ? outcome.error->detail : "busy"));
+    BOOST_TEST(second({"EXISTS", "{colock}:after"}) == "1");
+    BOOST_TEST(some.told->warned_of("replicas"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,10 +5,12 @@
 #include "support/proxy.hpp"
 #include "support/relay.hpp"
 #include "support/sockets.hpp"
+#include "support/temporary_folder.hpp"
+
+#include <colock/capabilities.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -16,6 +18,10 @@
 #include <vector>
 
 namespace colock::testing {
+
+/// What adapters to one Redis server can.
+inline constexpr capabilities redis_abilities{
+    .shared = true, .semaphore = true, .no_ttl = true, .fence = true, .list = true, .events = true};
 
 /// Speaks to a Redis server as an operator would, blocking.
 class redis_shell
@@ -45,13 +51,11 @@ class redis_server
 {
 public:
     explicit redis_server(std::vector<std::string> settings = {});
-    ~redis_server();
     redis_server(const redis_server&) = delete;
     redis_server& operator=(const redis_server&) = delete;
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
-    [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
 
     std::string operator()(std::initializer_list<std::string_view> words);
 
@@ -65,7 +69,7 @@ public:
 
 private:
     std::uint16_t port_ = 0;
-    std::filesystem::path folder_;
+    temporary_folder folder_;
     std::vector<std::string> settings_;
     child_process process_;
     std::unique_ptr<redis_shell> shell_;

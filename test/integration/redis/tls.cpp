@@ -12,17 +12,12 @@ namespace {
 /// Certificates of an authority of our own, for 127.0.0.1 and for another name.
 struct certificates
 {
-    certificates() : folder(std::filesystem::temp_directory_path() / ("colock-tls-" + std::to_string(free_port())))
-    {
-        std::filesystem::create_directory(folder);
-        renew();
-    }
-    ~certificates() { std::filesystem::remove_all(folder); }
+    certificates() { renew(); }
 
     /// Another authority, and all certificates anew, in the same files.
     void renew() const
     {
-        const auto in = "cd " + folder.string() + " && ";
+        const auto in = "cd " + folder.path().string() + " && ";
         const auto make = [&](const std::string& name, const std::string& alternative) {
             run(in + "openssl req -newkey rsa:2048 -nodes -keyout " + name + ".key -out " + name +
                 ".csr -subj /CN=x && " + "printf 'subjectAltName=" + alternative + "' > " + name +
@@ -43,7 +38,7 @@ struct certificates
     }
     [[nodiscard]] std::string file(const char* name) const { return folder / name; }
 
-    std::filesystem::path folder;
+    temporary_folder folder;
 };
 
 /// Said by whoever runs the tests on a server that was built so.
@@ -151,7 +146,7 @@ BOOST_AUTO_TEST_CASE(
 BOOST_AUTO_TEST_CASE(an_encrypted_key_is_refused_and_nobody_is_asked_for_its_password)
 {
     const certificates known;
-    certificates::run("cd " + known.folder.string() +
+    certificates::run("cd " + known.folder.path().string() +
                       " && openssl rsa -aes128 -passout pass:secret -in right.key -out encrypted.key");
     auto with = ours_of(known);
     with.key_file = known.file("encrypted.key");

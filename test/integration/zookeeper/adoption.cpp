@@ -15,10 +15,9 @@ BOOST_AUTO_TEST_CASE(a_node_of_another_session_grants_nothing)
     zookeeper_server server;
     relay between(server.port());
     asio::io_context io;
-    const driver by(io, zookeeper::make_adapter(io.get_executor(),
-                            {.url = "zookeeper://127.0.0.1:" + std::to_string(between.port()) + "/locks",
-                                .session_timeout = 4s,
-                                .server_tick = 500ms}));
+    const driver by(
+        io, zookeeper::make_adapter(io.get_executor(),
+                {.url = zookeeper_url(between.port()) + "/locks", .session_timeout = 4s, .server_tick = 500ms}));
     const auto first = driver::exclusive("k"), wanted = driver::exclusive("k");
     by.grant(first);
     by.give_back(first);

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 adapter_maker begin(asio::io_context& io)
 {
     static int cases = 0;
-    const auto url = "zookeeper://127.0.0.1:" + std::to_string(testing::shared_zookeeper()) + "/colock-contract-" +
+    const auto url = testing::zookeeper_url(testing::shared_zookeeper()) + "/colock-contract-" +
                      std::to_string(::getpid()) + '-' + std::to_string(++cases);
     return [url, &io] {
         return zookeeper::make_adapter(io.get_executor(),
@@ -29,14 +29,7 @@ adapter_maker begin(asio::io_context& io)
 
 const registration zookeeper_backend({
     .name = "zookeeper",
-    .able = {.shared = true,
-        .semaphore = true,
-        .no_ttl = true,
-        .fifo = true,
-        .fence = true,
-        .list = true,
-        .events = true,
-        .expires = false},
+    .able = testing::zookeeper_abilities,
     .make_environment = in_real_time(begin),
 });
 

@@ -18,10 +18,7 @@ struct ensemble_scene : locker_scene
     {
     }
 
-    [[nodiscard]] std::string url_of(std::size_t number) const
-    {
-        return "zookeeper://127.0.0.1:" + std::to_string(servers[number].port());
-    }
+    [[nodiscard]] std::string url_of(std::size_t number) const { return zookeeper_url(servers[number].port()); }
     /// Lockers that wait for what somebody holds, several in each.
     std::vector<running<void>> crowd(std::size_t lockers, std::size_t of_each)
     {

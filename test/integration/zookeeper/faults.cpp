@@ -1,9 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "fixture.hpp"
-#include "locker_scene.hpp"
+#include "one_server.hpp"
 #include "support/in_shared_memory.hpp"
 #include "support/process.hpp"
-#include "support/relay.hpp"
 #include "zookeeper/names.hpp"
 
 #include <boost/asio/steady_timer.hpp>
@@ -16,31 +15,6 @@
 #include <thread>
 
 namespace colock::testing {
-namespace {
-
-std::string url_of(std::uint16_t port)
-{
-    return "zookeeper://127.0.0.1:" + std::to_string(port);
-}
-
-/// Some at a server, others behind a link to it that fails.
-struct one_server : locker_scene
-{
-    one_server() : one_server(std::make_unique<zookeeper_server>()) {}
-    explicit one_server(std::unique_ptr<zookeeper_server> only)
-        : locker_scene(url_of(only->port()), [port = only->port()] { return port; }), server(std::move(only)),
-          link(server->port())
-    {
-    }
-
-    locker& add_linked(std::chrono::milliseconds session_timeout) { return add(session_timeout, url_of(link.port())); }
-
-    std::unique_ptr<zookeeper_server> server;
-    relay link;
-    witness seen;
-};
-
-} // namespace
 
 BOOST_FIXTURE_TEST_SUITE(zookeeper_faults, one_server)
 
@@ -203,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_beyond_its_session_knows_at_once
 {
     const in_shared_memory<sleepers_work> shared;
     const auto sleeper = in_child([&] {
-        locker_scene own(url_of(server->port()), [&] { return server->port(); });
+        locker_scene own(zookeeper_url(server->port()), [&] { return server->port(); });
         auto held = own.run(own.add(2s).acquire("k"));
         shared->fence = held.fence();
         auto hears = start(own.io, held.lost());

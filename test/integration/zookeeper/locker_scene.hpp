@@ -70,13 +70,18 @@ public:
             .server_tick = 500ms,
             .idle_timeout = 10min};
     }
-    [[nodiscard]] locker& add(const zookeeper::options& options)
+    [[nodiscard]] std::shared_ptr<adapter> make_adapter(const zookeeper::options& options)
     {
-        const auto backend = zookeeper::make_adapter(io.get_executor(), options);
-        backend->attach(told);
-        all_.push_back(std::make_unique<locker>(backend));
+        auto made = zookeeper::make_adapter(io.get_executor(), options);
+        made->attach(told);
+        return made;
+    }
+    [[nodiscard]] locker& add(std::shared_ptr<adapter> backend)
+    {
+        all_.push_back(std::make_unique<locker>(std::move(backend)));
         return *all_.back();
     }
+    [[nodiscard]] locker& add(const zookeeper::options& options) { return add(make_adapter(options)); }
     [[nodiscard]] locker& add(std::chrono::milliseconds session_timeout = 10s, std::string url = {})
     {
         return add(options(session_timeout, std::move(url)));
@@ -138,6 +143,9 @@ public:
             BOOST_TEST(run(each->shutdown(10s), at).clean(), "line " << at.line());
         const auto left = nodes();
         BOOST_TEST(left.empty(), "line " << at.line() << ": " << (left.empty() ? "" : left.front()));
+        io.restart();
+        io.run_for(10s);
+        BOOST_TEST(io.stopped(), "line " << at.line() << ": something keeps the context");
     }
 
     asio::io_context io;

@@ -56,7 +56,7 @@ asio::awaitable<void> take(locker by, agreement& all, std::size_t call)
 /// The one with that number.
 void be_a_process(agreement& all, std::size_t number, std::uint16_t port)
 {
-    locker_scene own("zookeeper://127.0.0.1:" + std::to_string(port), [port] { return port; });
+    locker_scene own(zookeeper_url(port), [port] { return port; });
     std::vector<locker*> mine;
     for (std::size_t i = 0; i < lockers_of_each; ++i)
         mine.push_back(&own.add());

@@ -74,6 +74,11 @@ std::uint16_t shared_zookeeper()
     return static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
 }
 
+std::string zookeeper_url(std::uint16_t port)
+{
+    return "zookeeper://127.0.0.1:" + std::to_string(port);
+}
+
 void end_session(std::uint16_t port, std::int64_t session)
 {
     std::string request;
@@ -126,7 +131,7 @@ std::filesystem::path faketime_library()
     return from_environment("COLOCK_FAKETIME", "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1");
 }
 
-zookeeper_server::zookeeper_server() : folder_(make_folder())
+zookeeper_server::zookeeper_server()
 {
     on_free_port([this](std::uint16_t port) {
         port_ = port;
@@ -135,17 +140,10 @@ zookeeper_server::zookeeper_server() : folder_(make_folder())
 }
 
 zookeeper_server::zookeeper_server(std::uint16_t port, std::size_t number, std::string peers)
-    : port_(port), peers_(std::move(peers)), folder_(make_folder())
+    : port_(port), peers_(std::move(peers))
 {
     std::filesystem::create_directory(folder_ / "data");
     std::ofstream(folder_ / "data/myid") << number << '\n';
-}
-
-zookeeper_server::~zookeeper_server()
-{
-    process_.kill();
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
 }
 
 std::string zookeeper_server::mode() const

@@ -2,6 +2,9 @@
 #pragma once
 
 #include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+
+#include <colock/capabilities.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +15,21 @@
 
 namespace colock::testing {
 
+/// What adapters to ZooKeeper can.
+inline constexpr capabilities zookeeper_abilities{.shared = true,
+    .semaphore = true,
+    .no_ttl = true,
+    .fifo = true,
+    .fence = true,
+    .list = true,
+    .events = true,
+    .expires = false};
+
 /// The port of the server that tests share.
 [[nodiscard]] std::uint16_t shared_zookeeper();
+
+/// Without a chroot.
+[[nodiscard]] std::string zookeeper_url(std::uint16_t port);
 
 /// Ends a session as its owner would, from another connection. The password of a session follows from its number.
 /// \throws std::runtime_error if there is no such session
@@ -37,7 +53,6 @@ public:
     /// A member of an ensemble, to be started.
     /// \param peers the lines of its configuration that tell where all members are, for each other
     zookeeper_server(std::uint16_t port, std::size_t number, std::string peers);
-    ~zookeeper_server();
     zookeeper_server(const zookeeper_server&) = delete;
     zookeeper_server& operator=(const zookeeper_server&) = delete;
 
@@ -62,7 +77,7 @@ public:
 private:
     std::uint16_t port_ = 0;
     std::string peers_;
-    std::filesystem::path folder_;
+    temporary_folder folder_;
     child_process process_;
 };
 

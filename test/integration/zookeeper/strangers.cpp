@@ -88,12 +88,11 @@ struct encounter
 
     [[nodiscard]] locker make(layout how)
     {
-        return locker(zookeeper::make_adapter(
-            io.get_executor(), {.url = "zookeeper://127.0.0.1:" + std::to_string(server.port()) + "/line",
-                                   .layout = how,
-                                   .session_timeout = 10s,
-                                   .server_tick = 500ms,
-                                   .operation_timeout = 10s}));
+        return locker(zookeeper::make_adapter(io.get_executor(), {.url = zookeeper_url(server.port()) + "/line",
+                                                                     .layout = how,
+                                                                     .session_timeout = 10s,
+                                                                     .server_tick = 500ms,
+                                                                     .operation_timeout = 10s}));
     }
     /// Even while none of us does anything.
     void until_in_line(std::size_t nodes)

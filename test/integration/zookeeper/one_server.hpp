@@ -1,0 +1,31 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "locker_scene.hpp"
+#include "support/relay.hpp"
+
+#include <memory>
+
+namespace colock::testing {
+
+/// Some at a server, others behind a link to it that fails.
+struct one_server : locker_scene
+{
+    one_server() : one_server(std::make_unique<zookeeper_server>()) {}
+    explicit one_server(std::unique_ptr<zookeeper_server> only)
+        : locker_scene(zookeeper_url(only->port()), [port = only->port()] { return port; }), server(std::move(only)),
+          link(server->port())
+    {
+    }
+
+    locker& add_linked(std::chrono::milliseconds session_timeout)
+    {
+        return add(session_timeout, zookeeper_url(link.port()));
+    }
+
+    std::unique_ptr<zookeeper_server> server;
+    relay link;
+    witness seen;
+};
+
+} // namespace colock::testing

@@ -1,0 +1,63 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "support/relay.hpp"
+
+#include <colock/remote_contract.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+namespace colock::testing {
+
+/// For the contract of remote adapters, on a server of ours: all but what its backend says to it, and what it stores.
+template <class Server>
+class behind_relay : public contract::remote_environment
+{
+public:
+    explicit behind_relay(asio::io_context& io) : io_(io), between_(server_.port()) {}
+
+    std::shared_ptr<adapter> make() override { return make_at(server_.port(), std::chrono::seconds(20)); }
+    std::shared_ptr<adapter> make_linked(std::chrono::milliseconds timeout) override
+    {
+        return make_at(between_.port(), timeout);
+    }
+    void pass_time(lease_clock::duration span) override { contract::pass_real_time(io_, span); }
+    std::chrono::milliseconds short_ttl() const override { return std::chrono::milliseconds(1500); }
+
+    int cuts() const override { return between_.cuts(); }
+    void hold() override { between_.hold(); }
+    void hang_up() override { between_.hang_up(); }
+    void deliver() override { between_.deliver(); }
+    void silence(bool silent) override { between_.silence(silent); }
+    void refuse(bool refuses) override { between_.refuse(refuses); }
+    void serve(bool serves) override
+    {
+        if (serves && !serves_)
+            server_.start();
+        else if (!serves)
+            server_.kill();
+        serves_ = serves;
+    }
+
+protected:
+    /// What keeps a connection is still armed when all has been closed: whatever else would keep the context shows.
+    virtual std::shared_ptr<adapter> make_at(std::uint16_t port, std::chrono::milliseconds timeout) = 0;
+
+    [[nodiscard]] asio::io_context& io() noexcept { return io_; }
+    [[nodiscard]] Server& server() noexcept { return server_; }
+    [[nodiscard]] relay& between() noexcept { return between_; }
+    static loss loss_of(contract::lost_part what)
+    {
+        return what == contract::lost_part::request ? loss::request : loss::reply;
+    }
+
+private:
+    asio::io_context& io_;
+    Server server_;
+    relay between_;
+    bool serves_ = true;
+};
+
+} // namespace colock::testing
