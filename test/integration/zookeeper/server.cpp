@@ -3,7 +3,6 @@
 
 #include "support/sockets.hpp"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -31,17 +30,26 @@ std::string ask(std::uint16_t port, std::string_view request, std::size_t enough
     if (socket < 0)
         return {};
     write_all(socket, request);
-    std::string answer(65'536, '\0');
-    std::size_t size = 0;
-    while (size < std::min(enough, answer.size())) {
-        const auto got = ::recv(socket, answer.data() + size, answer.size() - size, 0);
+    std::string answer;
+    std::array<char, 65'536> part{};
+    while (answer.size() < enough) {
+        const auto got = ::recv(socket, part.data(), part.size(), 0);
         if (got <= 0)
             break;
-        size += static_cast<std::size_t>(got);
+        answer.append(part.data(), static_cast<std::size_t>(got));
     }
     ::close(socket);
-    answer.resize(size);
     return answer;
+}
+
+/// The sessions, each with what it has below it, indented.
+std::istringstream dump(std::uint16_t port)
+{
+    auto told = ask(port, "dump", std::string::npos);
+    // A server that does not serve has no nodes to show, and proves nothing.
+    if (told.find("Sessions with Ephemerals") == std::string::npos)
+        throw std::runtime_error("a test's ZooKeeper server does not tell what it stores");
+    return std::istringstream(std::move(told));
 }
 
 template <class Number>
@@ -102,8 +110,7 @@ void end_session(std::uint16_t port, std::int64_t session)
 
 std::vector<std::string> ephemeral_nodes(std::uint16_t port)
 {
-    // Below each session, indented.
-    std::istringstream told(ask(port, "dump", std::string::npos));
+    auto told = dump(port);
     std::vector<std::string> nodes;
     for (std::string line; std::getline(told, line);) {
         if (line.starts_with("\t/"))
@@ -114,7 +121,7 @@ std::vector<std::string> ephemeral_nodes(std::uint16_t port)
 
 std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path)
 {
-    std::istringstream told(ask(port, "dump", std::string::npos));
+    auto told = dump(port);
     std::vector<std::int64_t> sessions;
     std::int64_t session = 0;
     for (std::string line; std::getline(told, line);) {
