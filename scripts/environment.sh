@@ -8,7 +8,6 @@ colock_boost=$colock_cache/boost-1.92/usr
 colock_redis_server=$colock_cache/redis/redis-server
 colock_toxiproxy=$colock_cache/toxiproxy-2.5.0/server
 colock_peers=$colock_cache/peers
-colock_faketime=$(echo /usr/lib/*/faketime/libfaketime.so.1)
 colock_zookeeper_classes=/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar
 
 # A user's own Boost comes first, through Boost_DIR or CMAKE_PREFIX_PATH.

@@ -14,7 +14,6 @@
 #   COLOCK_REDIS_SERVER    the redis-server binary
 #   COLOCK_REDIS_WITHOUT_TLS   set if that one was built without TLS: what needs it is skipped, and said to be
 #   COLOCK_ZOOKEEPER_CLASSES   ZooKeeper's class path
-#   COLOCK_FAKETIME            libfaketime, for a server whose clock is wrong
 #   COLOCK_TOXIPROXY       the Toxiproxy server binary
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -115,9 +114,6 @@ for server in "${servers[@]}"; do
     if [ "$server" = zookeeper ]; then
         "$colock_root/scripts/setup.sh" zookeeper
         export COLOCK_ZOOKEEPER_CLASSES=${COLOCK_ZOOKEEPER_CLASSES:-$colock_zookeeper_classes}
-        # setup.sh may have brought it.
-        . "$colock_root/scripts/environment.sh"
-        export COLOCK_FAKETIME=${COLOCK_FAKETIME:-$colock_faketime}
     fi
     start "$server" "$variable"
 done

@@ -182,12 +182,10 @@ setup_servers() {
 
 setup_zookeeper() {
     need 'have java' default-jre-headless "a Java runtime >= 11"
-    need 'have_faketime || [ -z "$debian" ]' libfaketime "libfaketime"
     need 'zookeeper_is_there' libzookeeper-java "ZooKeeper >= 3.6, its classes named by COLOCK_ZOOKEEPER_CLASSES"
     install_missing
     say "zookeeper: ready"
 }
-have_faketime() { [ -n "${COLOCK_FAKETIME:-}" ] || [ -f "$colock_faketime" ]; }
 zookeeper_is_there() { [ -n "${COLOCK_ZOOKEEPER_CLASSES:-}" ] || [ -f "${colock_zookeeper_classes%%:*}" ]; }
 
 # Other lock libraries, in the versions that benchmarks/peers names: tests and the benchmark run them beside colock. What

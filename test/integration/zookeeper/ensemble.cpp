@@ -3,8 +3,6 @@
 
 #include "support/sockets.hpp"
 
-#include <chrono>
-#include <filesystem>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -95,11 +93,11 @@ void zookeeper_ensemble::cut_off(std::size_t number, bool cut)
     }
 }
 
-void zookeeper_ensemble::set_clock(std::size_t number, const std::string& ahead)
+void zookeeper_ensemble::set_clock(std::size_t number, std::chrono::seconds ahead)
 {
-    wrong_clocks_.at(number) = !ahead.empty();
+    wrong_clocks_.at(number) = true;
     servers_[number]->kill();
-    servers_[number]->launch(ahead);
+    servers_[number]->launch({"LD_PRELOAD=" COLOCK_WRONG_CLOCK, "COLOCK_CLOCK_AHEAD=" + std::to_string(ahead.count())});
     servers_[number]->wait_until_serving();
 }
 
@@ -115,13 +113,6 @@ void zookeeper_ensemble::mend()
     }
     for (const auto& each : servers_)
         each->wait_until_serving();
-}
-
-boost::test_tools::assertion_result can_change_clocks(boost::unit_test::test_unit_id)
-{
-    boost::test_tools::assertion_result can(std::filesystem::exists(faketime_library()));
-    can.message() << "there is no libfaketime";
-    return can;
 }
 
 zookeeper_ensemble& shared_ensemble()

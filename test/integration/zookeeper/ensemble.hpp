@@ -4,9 +4,8 @@
 #include "server.hpp"
 #include "support/relay.hpp"
 
-#include <boost/test/unit_test.hpp>
-
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -39,9 +38,8 @@ public:
     /// Nothing that it says reaches the others, nor the other way round; clients reach it.
     void cut_off(std::size_t number, bool cut = true);
 
-    /// Restarts it, with a clock that is so much ahead, in words of libfaketime's; tests that do so have to ask whether
-    /// they may.
-    void set_clock(std::size_t number, const std::string& ahead);
+    /// Restarts it, with a clock that is so much ahead.
+    void set_clock(std::size_t number, std::chrono::seconds ahead);
 
     /// As if nothing had ever happened: all run, by the right clock, and reach each other.
     void mend();
@@ -63,9 +61,6 @@ private:
     std::array<std::unique_ptr<zookeeper_server>, size> servers_;
     std::array<bool, size> wrong_clocks_{};
 };
-
-/// A precondition: libfaketime is Debian's.
-[[nodiscard]] boost::test_tools::assertion_result can_change_clocks(boost::unit_test::test_unit_id asked);
 
 /// The ensemble that all tests of a program share, mended.
 [[nodiscard]] zookeeper_ensemble& shared_ensemble();

@@ -163,6 +163,28 @@ BOOST_AUTO_TEST_CASE(a_lock_outlives_a_cut_of_its_server_that_is_shorter_than_it
     check_end();
 }
 
+BOOST_AUTO_TEST_CASE(a_leader_with_a_wrong_clock_ends_nothing_too_early_or_too_late)
+{
+    constexpr std::size_t wrong = zookeeper_ensemble::size - 1;
+    servers.set_clock(wrong, 72h);
+    servers.make_leader(wrong);
+    auto& one = add(4s);
+    const auto held = run(one.acquire("k", {.ttl = 3s}));
+    seen.granted(held);
+    auto waits = queue(add(4s));
+    const auto known = run(one.list());
+    BOOST_TEST_REQUIRE(known.size() == 1U);
+    BOOST_TEST((known.front().created > std::chrono::system_clock::now() + 48h));
+    BOOST_TEST(held.held());
+    // The holder's own clock ends it.
+    auto next = waits.get(io);
+    seen.granted(next);
+    seen.left(held);
+    run(next.release(on_failure::raise));
+    seen.left(next);
+    check_end();
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colock::testing

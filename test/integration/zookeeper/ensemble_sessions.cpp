@@ -102,6 +102,23 @@ BOOST_AUTO_TEST_CASE(contact_with_a_leader_that_is_cut_off_from_all_followers_is
     one.until([&] { return one.told->expired == 1; });
 }
 
+BOOST_AUTO_TEST_CASE(a_wrong_clock_of_the_leader_does_not_count)
+{
+    constexpr std::size_t wrong = servers_type::size - 1;
+    servers.set_clock(wrong, 72h);
+    servers.make_leader(wrong);
+    auto one = at_all(4s);
+    one.connect();
+    const auto made = one.make("kept", node_kind::ephemeral).stat.created_ms;
+    BOOST_TEST((std::chrono::system_clock::time_point(std::chrono::milliseconds(made)) >
+                std::chrono::system_clock::now() + 48h));
+    const auto bound = one.talk->life().bound();
+    const auto first = bound->valid_until();
+    one.until([&] { return bound->valid_until() > first + 4s; });
+    BOOST_TEST(!one.is_gone("kept"));
+    BOOST_TEST(one.told->expired == 0);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colock::testing

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -133,11 +134,6 @@ std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path)
     return sessions;
 }
 
-std::filesystem::path faketime_library()
-{
-    return from_environment("COLOCK_FAKETIME", "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1");
-}
-
 zookeeper_server::zookeeper_server()
 {
     on_free_port([this](std::uint16_t port) {
@@ -169,7 +165,7 @@ void zookeeper_server::start()
     wait_until_serving();
 }
 
-void zookeeper_server::launch(const std::string& clock)
+void zookeeper_server::launch(const std::vector<std::string>& environment)
 {
     std::ofstream(folder_ / "server.cfg") << "dataDir=" << (folder_ / "data").string() << "\nclientPort=" << port_
                                           << "\nclientPortAddress=127.0.0.1\ntickTime=500\nmaxClientCnxns=0\n"
@@ -178,11 +174,8 @@ void zookeeper_server::launch(const std::string& clock)
                                           << peers_;
     const auto classes =
         from_environment("COLOCK_ZOOKEEPER_CLASSES", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar");
-    std::vector<std::string> command;
-    if (!clock.empty()) {
-        command = {
-            "env", "LD_PRELOAD=" + faketime_library().string(), "FAKETIME=" + clock, "FAKETIME_DONT_FAKE_MONOTONIC=1"};
-    }
+    std::vector<std::string> command{"env"};
+    command.insert(command.end(), environment.begin(), environment.end());
     // It lives for a test: what makes it start quickly counts.
     command.insert(command.end(), {"java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
                                       "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classes,

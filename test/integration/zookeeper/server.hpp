@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,9 +40,6 @@ void end_session(std::uint16_t port, std::int64_t session);
 /// The sessions that have one of those below that path.
 [[nodiscard]] std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path);
 
-/// What makes the clocks of programs wrong.
-[[nodiscard]] std::filesystem::path faketime_library();
-
 /// A ZooKeeper server of its own, in a temporary folder. Its ticks are of 500 ms.
 class zookeeper_server
 {
@@ -69,8 +65,8 @@ public:
     /// On the same port, with what it had on disk.
     void start();
     /// The first half of a start: members of an ensemble serve when there are enough of them.
-    /// \param clock how much its clock is ahead, in words of libfaketime's
-    void launch(const std::string& clock = {});
+    /// \param environment what it has beside ours, as NAME=value
+    void launch(const std::vector<std::string>& environment = {});
     /// The second.
     void wait_until_serving();
 
