@@ -11,9 +11,11 @@
 
 #include <boost/version.hpp>
 
+#include <cstdint>
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -60,10 +62,13 @@ try {
             .value("seconds", settings.seconds, "S", "of each part of the run; default: 2", 0.01, 3600.0)
             .value("part", settings.part, "NAME",
                 "only uncontended, waiters, hand-off or load; in memory also verbs or allocations, on Redis contended, "
-                "stalls or growth; default: all")
+                "stalls or growth, on ZooKeeper contended, processes or stalls; default: all")
             .value("peers", settings.peers, "FILE",
-                "with a Redis backend: run the programs that are listed there beside it (scripts/bench.sh --peers)")
+                "with a Redis or ZooKeeper backend: run the programs that are listed there beside it (scripts/bench.sh "
+                "--peers)")
             .value("rounds", settings.rounds, "N", "with --peers: how often each has its turn; default: 3", 1, 1000)
+            .value("begins", settings.begins, "SECOND", "of one of several processes: when it begins to count", 0,
+                std::numeric_limits<std::int64_t>::max())
             .value("json", file, "FILE", "also write the numbers there")
             .value("markdown", page, "FILE", "also write them as tables")
             .value("svg", picture, "FILE", "also draw the uncontended ratios")

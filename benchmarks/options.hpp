@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,8 @@ struct options
     std::string peers{};
     /// With them: how often each has its turn.
     std::size_t rounds = 3;
+    /// Of one of several processes: the second, since 1970, in which it begins to count; 0: after a warm-up of its own.
+    std::int64_t begins = 0;
 
     [[nodiscard]] bool wants(std::string_view name) const { return part.empty() || part == name; }
 };

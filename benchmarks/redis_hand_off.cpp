@@ -92,7 +92,7 @@ void run_turns(const std::string& url, Each each)
 {
     asio::io_context io{1};
     const colock::locker locker(colock::make_adapter(io.get_executor(), url));
-    pinger ping(race_at(url).value());
+    pinger ping(race_at(redis_scheme, url).value());
     std::vector<clock::duration> pings;
     run_until_done(io, take_turns(locker, ping, pings, [&](const turn& now) { return each(now, pings); }));
 }

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis.hpp"
 
+#include "longest_handler.hpp"
 #include "wire.hpp"
 
 #include <colock/connect.hpp>
@@ -18,24 +19,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-
-#include <time.h>
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
 namespace bench {
 namespace {
-
-double thread_milliseconds()
-{
-    timespec used{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return static_cast<double>(used.tv_sec) * 1e3 + static_cast<double>(used.tv_nsec) / 1e6;
-}
 
 /// Waiters of one locker, each for a key of its own that somebody else holds.
 class multitude
@@ -57,7 +48,7 @@ public:
     {
         asio::co_spawn(io_, spawn(*this), asio::detached);
         // Each looks once more when it listens.
-        return run_while([this] { return locker_->stats().attempts < 2 * size_; });
+        return longest_handler(io_, [this] { return locker_->stats().attempts < 2 * size_; });
     }
     /// The same after all connections were lost.
     double subscribe_again()
@@ -66,13 +57,13 @@ public:
         wire operator_side(at_.host, at_.port);
         operator_side.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
         operator_side.ask({"CLIENT", "KILL", "TYPE", "normal"});
-        return run_while([this, before] { return locker_->stats().attempts < before + size_; });
+        return longest_handler(io_, [this, before] { return locker_->stats().attempts < before + size_; });
     }
     /// The same until all have had their locks, and have given them back.
     double disperse()
     {
         for_each_part("redis.call('DEL', '{colock}:stall:' .. i) redis.call('PUBLISH', '{colock}:stall:' .. i, '')");
-        return run_while([this] { return running_ > 0; });
+        return longest_handler(io_, [this] { return running_ > 0; });
     }
     /// The same until all have been told of a shutdown.
     double shut_down()
@@ -85,7 +76,7 @@ public:
                 told = true;
             }(*locker_, over),
             asio::detached);
-        const auto longest = run_while([&] { return !over || running_ > 0; });
+        const auto longest = longest_handler(io_, [&] { return !over || running_ > 0; });
         for_each_part("redis.call('DEL', '{colock}:stall:' .. i)");
         return longest;
     }
@@ -123,22 +114,6 @@ private:
         }
         --self.running_;
     }
-    template <class Condition>
-    double run_while(Condition more)
-    {
-        double longest = 0.0;
-        const auto limit = std::chrono::steady_clock::now() + 120s;
-        while (more()) {
-            if (std::chrono::steady_clock::now() > limit)
-                throw std::runtime_error("the waiters do not get on");
-            const auto begin = thread_milliseconds();
-            io_.restart();
-            io_.run_one_for(100ms);
-            longest = std::max(longest, thread_milliseconds() - begin);
-        }
-        return longest;
-    }
-
     const race& at_;
     const std::size_t size_;
     asio::io_context io_{1};

@@ -2,7 +2,7 @@
 #include "redis.hpp"
 
 #include "allocations.hpp"
-#include "alternation.hpp"
+#include "crowd.hpp"
 #include "wire.hpp"
 
 #include <colock/connect.hpp>
@@ -60,8 +60,6 @@ private:
     wire monitor_;
 };
 
-constexpr std::string_view crowd_key = "crowd";
-
 std::size_t subscribers(const race& at)
 {
     wire asked(at.host, at.port);
@@ -70,95 +68,6 @@ std::size_t subscribers(const race& at)
     asked.line();
     return std::stoul(asked.line().substr(1));
 }
-
-/// Lockers with connections of their own, and coroutines of theirs that wait for one key.
-class crowd
-{
-public:
-    crowd(const race& at, const std::string& url, std::size_t lockers) : at_(at)
-    {
-        while (lockers_.size() < lockers)
-            lockers_.emplace_back(colock::make_adapter(io_.get_executor(), url));
-    }
-    crowd(const crowd&) = delete;
-    crowd& operator=(const crowd&) = delete;
-
-    /// Takes the key for as long as the waiters of `gather` shall wait.
-    void hold()
-    {
-        run_until_done(io_, [](crowd& self) -> asio::awaitable<void> {
-            self.held_ =
-                co_await self.lockers_.front().acquire(std::string(crowd_key), {.renewal = colock::renewal::automatic});
-        }(*this));
-    }
-    void gather(std::size_t waiters_of_each)
-    {
-        for (const colock::locker& each : lockers_)
-            for (std::size_t i = 0; i < waiters_of_each; ++i)
-                asio::co_spawn(io_, wait_in_turn(each), asio::detached);
-        running_ += lockers_.size() * waiters_of_each;
-        run_while([this] { return waiting() < running_ || subscribers(at_) < lockers_.size(); });
-        // One that has just subscribed looks again before it only listens.
-        run_for(200ms);
-    }
-    /// Each waiter has the lock in its turn, and waits anew, until so many releases have been made.
-    void pass_on(std::uint64_t releases)
-    {
-        wanted_ = releases;
-        releases_ = 0;
-        held_.reset();
-        run_while([this] { return releases_ < wanted_; });
-    }
-    /// Each waiter has the lock once more, and ends.
-    void disperse()
-    {
-        wanted_ = 0;
-        held_.reset();
-        run_while([this] { return running_ > 0; });
-    }
-    [[nodiscard]] std::uint64_t releases() const { return releases_; }
-
-private:
-    [[nodiscard]] std::size_t waiting() const
-    {
-        std::size_t count = 0;
-        for (const colock::locker& each : lockers_)
-            count += each.stats().waiting;
-        return count;
-    }
-    asio::awaitable<void> wait_in_turn(colock::locker locker)
-    {
-        do {
-            colock::lock lock = co_await locker.acquire(std::string(crowd_key));
-            co_await lock.release();
-            ++releases_;
-        } while (releases_ < wanted_);
-        --running_;
-    }
-    template <class Condition>
-    void run_while(Condition more)
-    {
-        const auto limit = std::chrono::steady_clock::now() + 60s;
-        while (more()) {
-            if (std::chrono::steady_clock::now() > limit)
-                throw std::runtime_error("the waiters do not get on");
-            run_for(1ms);
-        }
-    }
-    void run_for(std::chrono::milliseconds time)
-    {
-        io_.restart();
-        io_.run_for(time);
-    }
-
-    const race& at_;
-    asio::io_context io_{1};
-    std::vector<colock::locker> lockers_;
-    std::optional<colock::lock> held_;
-    std::size_t running_ = 0;
-    std::uint64_t releases_ = 0;
-    std::uint64_t wanted_ = 0;
-};
 
 void measure_commands(const race& at, const options& settings, report& found)
 {
@@ -170,9 +79,9 @@ void measure_commands(const race& at, const options& settings, report& found)
         for (const std::size_t waiters : {10U, 100U, 1000U}) {
             if (waiters / lockers < 2)
                 continue;
-            crowd people(at, settings.backend, lockers);
+            crowd people(settings.backend, lockers);
             people.hold();
-            people.gather(waiters / lockers);
+            people.gather(waiters / lockers, [&] { return subscribers(at) >= lockers; });
             const auto name = std::to_string(waiters) + " waiters of " +
                               (lockers == 1 ? "one locker" : std::to_string(lockers) + " lockers");
             const auto listening = static_cast<double>(subscribers(at));
@@ -198,15 +107,16 @@ void measure_memory(const race& at, const options& settings, report& found)
 {
     constexpr std::size_t many = 1000;
     found.begin("Redis: bytes per waiter, " + std::to_string(many) + " on one key, the caller's coroutine included");
-    crowd people(at, settings.backend, 1);
+    crowd people(settings.backend, 1);
+    const auto listens = [&at] { return subscribers(at) > 0; };
     people.hold();
-    people.gather(many / 10);
+    people.gather(many / 10, listens);
     people.disperse();
     people.hold();
     malloc_trim(0);
     const byte_count counted;
     const auto resident = resident_bytes();
-    people.gather(many);
+    people.gather(many, listens);
     const auto bytes = static_cast<double>(counted.grown()) / many;
     const auto grown = static_cast<double>(resident_bytes() - std::min(resident, resident_bytes())) / many;
     found.add({"acquire, heap", bytes, "bytes", 2048.0, kind::counted});

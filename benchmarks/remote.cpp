@@ -4,8 +4,10 @@
 #include "alternation.hpp"
 #include "load.hpp"
 #ifdef COLOCK_BENCH_REDIS
-#include "peers.hpp"
 #include "redis.hpp"
+#endif
+#ifdef COLOCK_BENCH_ZOOKEEPER
+#include "zookeeper.hpp"
 #endif
 
 #include <colock/connect.hpp>
@@ -13,6 +15,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <optional>
 #include <stdexcept>
 
 namespace asio = boost::asio;
@@ -36,50 +39,26 @@ void measure_loads(const options& settings, report& found)
     measure_load(io, locker, settings.concurrency, settings.keys, settings.seconds, found);
 }
 
-#ifdef COLOCK_BENCH_REDIS
-chart run_redis(const race& at, const options& settings, report& found)
-{
-    chart drawn;
-    if (!settings.peers.empty() && settings.wants("uncontended"))
-        drawn = run_uncontended_race(settings, found);
-    if (settings.wants("contended"))
-        run_contended_race(settings, found);
-    if (settings.wants("hand-off")) {
-        if (at.host == "127.0.0.1")
-            measure_redis_hand_off(at, settings, found);
-        else
-            found.fact("left out", "hand-off, which wants a server on 127.0.0.1");
-    }
-    if (settings.wants("waiters"))
-        measure_redis_waiters(at, settings, found);
-    if (settings.wants("stalls"))
-        measure_redis_stalls(at, settings, found);
-    if (settings.wants("growth"))
-        measure_redis_growth(settings, found);
-    return drawn;
-}
-#endif
-
 } // namespace
 
 chart run_remote(const options& settings, report& found)
 {
-    chart drawn;
+    std::optional<chart> drawn;
 #ifdef COLOCK_BENCH_REDIS
-    if (settings.part == hand_off_partner)
-        run_redis_hand_off_partner(settings);
-    if (settings.part == driver_program)
-        run_driver_program(settings);
-    if (const auto at = race_at(settings.backend))
-        drawn = run_redis(*at, settings, found);
-    else
+    if (!drawn)
+        drawn = run_redis(settings, found);
 #endif
-        if (!settings.peers.empty())
-        throw std::invalid_argument("--peers needs colock::redis, and --backend redis://HOST:PORT");
+#ifdef COLOCK_BENCH_ZOOKEEPER
+    if (!drawn)
+        drawn = run_zookeeper(settings, found);
+#endif
+    if (!drawn && !settings.peers.empty())
+        throw std::invalid_argument("--peers needs --backend redis://HOST:PORT or zookeeper://HOST:PORT, and the "
+                                    "backend in this build");
     // Beside the races it would say nothing new.
     if (settings.part == "load" || (settings.part.empty() && settings.peers.empty()))
         measure_loads(settings, found);
-    return drawn;
+    return drawn.value_or(chart());
 }
 
 } // namespace bench

@@ -9,6 +9,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include <exception>
+#include <stdexcept>
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -29,6 +30,8 @@ asio::awaitable<rate> count_workers(const race& of, const worker& each)
                 failure = std::move(thrown);
         });
     asio::steady_timer timer(executor, of.warm_up());
+    if (of.begins)
+        timer.expires_after(*of.begins - std::chrono::system_clock::now());
     co_await timer.async_wait();
     const auto before = counted.pairs;
     counted.longest_turn = {};
@@ -57,14 +60,24 @@ asio::awaitable<void> keep(asio::awaitable<rate> counting, rate& found)
 
 } // namespace
 
-std::optional<race> race_at(std::string_view url)
+std::optional<race> race_at(std::string_view scheme, std::string_view url)
 {
-    constexpr std::string_view scheme = "redis://";
+    const auto start = scheme.size() + 3;
     const auto colon = url.rfind(':');
-    if (!url.starts_with(scheme) || colon < scheme.size() || url.find_first_of("@/?", scheme.size()) != url.npos)
+    if (!url.starts_with(std::string(scheme) + "://") || colon < start || url.find_first_of("@/?,", start) != url.npos)
         return std::nullopt;
-    return race{.host = std::string(url.substr(scheme.size(), colon - scheme.size())),
-        .port = std::string(url.substr(colon + 1))};
+    return race{.host = std::string(url.substr(start, colon - start)), .port = std::string(url.substr(colon + 1))};
+}
+
+race race_of(std::string_view scheme, const options& settings)
+{
+    auto of = race_at(scheme, settings.backend);
+    if (!of)
+        throw std::invalid_argument("races need --backend " + std::string(scheme) + "://HOST:PORT");
+    of->time = std::chrono::nanoseconds(static_cast<std::int64_t>(settings.seconds * 1e9));
+    if (settings.begins > 0)
+        of->begins = std::chrono::system_clock::from_time_t(settings.begins);
+    return *of;
 }
 
 rate run_workers(asio::io_context& io, const race& of, const worker& each)

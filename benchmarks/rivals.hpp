@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "options.hpp"
+
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
@@ -26,12 +28,14 @@ struct race
     std::size_t in_flight = 1;
     std::size_t keys = 100;
     std::chrono::nanoseconds time{0};
+    /// When several processes begin to count; absent: each after a warm-up of its own.
+    std::optional<std::chrono::system_clock::time_point> begins{};
 
     [[nodiscard]] std::chrono::nanoseconds warm_up() const
     {
         return std::min<std::chrono::nanoseconds>(time, std::chrono::milliseconds(500));
     }
-    [[nodiscard]] bool contended() const { return keys < in_flight; }
+    [[nodiscard]] bool contended() const { return keys < in_flight || begins; }
     /// The key after one of a worker's keys.
     [[nodiscard]] std::size_t next(std::size_t key) const
     {
@@ -51,9 +55,12 @@ struct rate
     double server_us_per_pair = 0.0;
 };
 
-/// The race at redis://HOST:PORT, a server without a password: what the other libraries' programs are given is no more
+/// The race at SCHEME://HOST:PORT, a server without a password: what the other libraries' programs are given is no more
 /// than that. Absent for other URLs.
-[[nodiscard]] std::optional<race> race_at(std::string_view url);
+[[nodiscard]] std::optional<race> race_at(std::string_view scheme, std::string_view url);
+/// The same, as long as the options say.
+/// \throws std::invalid_argument for other URLs
+[[nodiscard]] race race_of(std::string_view scheme, const options& settings);
 
 /// What the workers of a race count, and when they stop.
 struct progress
@@ -68,16 +75,5 @@ using worker = std::function<boost::asio::awaitable<void>(progress& counted, std
 
 /// Runs a race's workers in a context, and counts what they do after the warm-up.
 [[nodiscard]] rate run_workers(boost::asio::io_context& io, const race& of, const worker& each);
-
-/// The same commands as colock's, over one plain socket, as many pairs in flight: what no client can beat by much.
-/// `value` is what colock stores at a key.
-[[nodiscard]] rate run_raw(const race& of, const std::string& value);
-/// What is stored at a key now.
-[[nodiscard]] std::string stored_at(const race& of, const std::string& key);
-/// CPU time that the server has used since its start.
-[[nodiscard]] double server_cpu_us(const race& of);
-
-/// The same commands, by a loop over the driver that colock uses.
-[[nodiscard]] rate run_driver(const race& of, const std::string& value);
 
 } // namespace bench

@@ -4,7 +4,7 @@
 #   scripts/bench.sh [OPTION]...               (scripts/bench.sh --help lists the benchmark's options)
 #   scripts/bench.sh --backend redis ...       starts a Redis server for the run (redis://HOST:PORT: takes that one)
 #   scripts/bench.sh --backend zookeeper ...   the same of ZooKeeper
-#   scripts/bench.sh --backend redis --peers   runs other Redis lock libraries beside it, in turn
+#   scripts/bench.sh --backend redis --peers   runs other lock libraries for that backend beside it, in turn
 #   scripts/bench.sh --docs ...                writes the numbers and the chart into docs/benchmarks.md
 #
 # The other libraries are installed into the cache, in the versions that benchmarks/peers names; one that cannot be
@@ -18,6 +18,12 @@ say() { printf 'bench: %s\n' "$*" >&2; }
 
 # A line for each: its name, a tabulator, its command; no command if it cannot be had.
 list_peers() {
+    case $1 in
+    redis) list_redis_peers ;;
+    zookeeper) list_zookeeper_peers ;;
+    esac
+}
+list_redis_peers() {
     local name command=''
     if cmp -s "$colock_peers/node.installed" "$root/benchmarks/peers/package.json"; then
         command="node '$root/benchmarks/peers/NAME.js' --modules '$colock_peers'"
@@ -30,6 +36,20 @@ list_peers() {
         command="'$colock_peers/python/bin/python' '$root/benchmarks/peers/redis_py.py'"
     fi
     printf 'redis-py\t%s\n' "$command"
+}
+list_zookeeper_peers() {
+    local command=''
+    if [ -f "${colock_curator_classes%%:*}" ] && command -v javac >/dev/null &&
+        javac -cp "$colock_curator_classes" -d "$scratch/curator" "$root/benchmarks/peers/CuratorLoad.java"; then
+        command="java -Xmx512m -Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+        command+=" -cp '$scratch/curator:$colock_curator_classes' CuratorLoad"
+    fi
+    printf 'Curator\t%s\n' "$command"
+    command=''
+    if /usr/bin/python3 -c 'import kazoo' 2>/dev/null; then
+        command="/usr/bin/python3 '$root/benchmarks/peers/kazoo_load.py'"
+    fi
+    printf 'kazoo\t%s\n' "$command"
 }
 
 backend=memory:
@@ -54,7 +74,7 @@ trap 'rm -rf "$scratch"' EXIT
 name=${backend%%:*}
 if [ $with_peers = yes ]; then
     "$root/scripts/setup.sh" peers >&2
-    list_peers >"$scratch/peers"
+    list_peers "$name" >"$scratch/peers"
     options=(--peers "$scratch/peers" "${options[@]}")
 fi
 if [ $docs = yes ]; then

@@ -9,6 +9,8 @@
 #   COLOCK_TEST_REDIS      redis://127.0.0.1:PORT, a server that tests share
 #   COLOCK_TEST_ZOOKEEPER  zookeeper://127.0.0.1:PORT, the same; its ticks are of 500 ms
 #
+# With _ID behind its name, that of the server's process if it was started here.
+#
 # Tests that hurt their servers start their own from these, which are exported too:
 #
 #   COLOCK_REDIS_SERVER    the redis-server binary
@@ -93,7 +95,7 @@ start() {
                 sleep 0.1
                 kill -0 "$child" 2>/dev/null || break
                 children+=("$child")
-                export "$2=$1://127.0.0.1:$port"
+                export "$2=$1://127.0.0.1:$port" "$2_ID=$child"
                 say "$1 at ${!2}"
                 return 0
             fi

@@ -1,0 +1,69 @@
+# Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#
+# A thread for each worker, all with one client. Options and answer are those of load.js.
+import argparse
+import json
+import threading
+import time
+
+from kazoo.client import KazooClient
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--host", default="127.0.0.1")
+parser.add_argument("--port", type=int, default=2181)
+parser.add_argument("--ttl", type=int, default=30000)
+parser.add_argument("--keys", type=int, default=6400)
+parser.add_argument("--concurrency", type=int, default=64)
+parser.add_argument("--seconds", type=float, default=2.0)
+parser.add_argument("--begins", type=int)
+asked = parser.parse_args()
+
+client = KazooClient(hosts="{}:{}".format(asked.host, asked.port), timeout=15)
+client.start()
+stopping = False
+
+
+class Worker(threading.Thread):
+    def __init__(self, number):
+        super().__init__()
+        # With fewer keys than workers each worker has one, and shares it with others.
+        keys = range(number % asked.keys, asked.keys, asked.concurrency)
+        self.locks = [client.Lock("/kazoo/load:{}".format(key)) for key in keys]
+        self.pairs = 0
+        self.longest_turn = 0.0
+
+    def run(self):
+        while not stopping:
+            start = time.monotonic()
+            lock = self.locks[self.pairs % len(self.locks)]
+            lock.acquire()
+            lock.release()
+            self.pairs += 1
+            self.longest_turn = max(self.longest_turn, time.monotonic() - start)
+
+
+def pairs():
+    return sum(each.pairs for each in workers)
+
+
+workers = [Worker(number) for number in range(asked.concurrency)]
+for each in workers:
+    each.start()
+time.sleep(max(0.0, asked.begins - time.time()) if asked.begins else asked.seconds)
+for each in workers:
+    each.longest_turn = 0.0
+before, cpu, start = pairs(), time.process_time(), time.monotonic()
+time.sleep(asked.seconds)
+counted = pairs() - before
+cpu, elapsed = time.process_time() - cpu, time.monotonic() - start
+stopping = True
+for each in workers:
+    each.join()
+answer = {
+    "pairs_per_second": counted / elapsed,
+    "cpu_us_per_pair": cpu * 1e6 / max(counted, 1),
+    "pairs": pairs(),
+    "longest_turn_ms": max(each.longest_turn for each in workers) * 1000,
+}
+client.stop()
+print(json.dumps(answer))

@@ -1,0 +1,152 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "alternation.hpp"
+#include "zookeeper.hpp"
+
+#include "zookeeper/session.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace bench {
+namespace {
+
+namespace zk = colock::zookeeper::detail;
+
+/// Not interested.
+class nobody final : public zk::session_events
+{
+    void on_connected() noexcept override {}
+    void on_suspended() noexcept override {}
+    void on_unreachable(std::string_view) noexcept override {}
+    void on_outlived() noexcept override {}
+    void on_expired() noexcept override {}
+    void on_denied() noexcept override {}
+    void on_changed(std::string_view) noexcept override {}
+    void on_log(std::string_view) noexcept override {}
+};
+
+/// \param start what is to be asked; given the completion
+template <class Start>
+asio::awaitable<zk::reply> answer_of(Start start)
+{
+    return asio::async_initiate<const asio::use_awaitable_t<>, void(zk::reply)>(
+        [](auto handler, Start begin) {
+            begin(zk::replied([then = std::move(handler)](zk::reply got) mutable { std::move(then)(std::move(got)); }));
+        },
+        asio::use_awaitable, std::move(start));
+}
+
+void expect(const zk::reply& got, bool may_exist = false)
+{
+    if (!got.ok() && !(may_exist && got.what == zk::status::node_exists))
+        throw std::runtime_error("the raw loop was refused by code " + std::to_string(got.code));
+}
+
+/// As much as colock writes to a node of its own.
+const std::string as_data(80, 'd');
+const std::string as_name = std::string(32, '0') + "-x-";
+
+std::string folder_of(std::size_t key)
+{
+    return "/colock/raw/" + race::name(key);
+}
+
+asio::awaitable<void> drive(zk::requests& by, const race& of, progress& counted, std::size_t key)
+{
+    for (std::size_t each = key; each < of.keys; each += of.in_flight)
+        expect(co_await answer_of([&by, folder = folder_of(each)](zk::replied done) {
+            by.create(folder, {}, zk::node_kind::container, std::move(done));
+        }),
+            true);
+    for (; !counted.stopping; key = of.next(key)) {
+        const auto made = co_await answer_of([&by, path = folder_of(key) + '/' + as_name](zk::replied done) {
+            by.create(path, as_data, zk::node_kind::ephemeral_sequential, std::move(done));
+        });
+        expect(made);
+        expect(co_await answer_of([&by, &path = made.text](zk::replied done) { by.remove(path, std::move(done)); }));
+        ++counted.pairs;
+    }
+}
+
+asio::awaitable<void> connect(zk::session& talk)
+{
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    const auto limit = std::chrono::steady_clock::now() + 10s;
+    while (!talk.connected()) {
+        if (std::chrono::steady_clock::now() > limit)
+            throw std::runtime_error("the raw loop cannot connect");
+        timer.expires_after(1ms);
+        co_await timer.async_wait();
+    }
+    for (const char* const folder : {"/colock", "/colock/raw"})
+        expect(co_await answer_of([&talk, folder](zk::replied done) {
+            talk.ask().create(folder, {}, zk::node_kind::persistent, std::move(done));
+        }),
+            true);
+}
+
+/// A session, connected as long as it lives.
+struct raw_session
+{
+    explicit raw_session(const race& at)
+        : talk(zk::session::make(io.get_executor(), {.where = {.servers = {{at.host, at.port}}}}, events))
+    {
+        talk->start();
+        run_until_done(io, connect(*talk));
+    }
+    raw_session(const raw_session&) = delete;
+    raw_session& operator=(const raw_session&) = delete;
+    ~raw_session()
+    {
+        talk->close(5s, [](bool) {});
+        io.restart();
+        io.run();
+    }
+
+    asio::io_context io{1};
+    std::shared_ptr<nobody> events = std::make_shared<nobody>();
+    std::shared_ptr<zk::session> talk;
+};
+
+asio::awaitable<void> time_writes(zk::requests& by, std::size_t wanted, std::vector<double>& taken)
+{
+    using clock = std::chrono::steady_clock;
+    while (taken.size() < wanted) {
+        const auto start = clock::now();
+        expect(co_await answer_of([&by](zk::replied done) { by.write("/colock/raw", as_data, std::move(done)); }));
+        taken.push_back(std::chrono::duration<double, std::milli>(clock::now() - start).count());
+    }
+}
+
+} // namespace
+
+rate run_raw_nodes(const race& of)
+{
+    raw_session raw(of);
+    return run_workers(
+        raw.io, of, [&](progress& counted, std::size_t number) { return drive(raw.talk->ask(), of, counted, number); });
+}
+
+std::vector<double> time_raw_writes(const race& at, std::size_t count)
+{
+    raw_session raw(at);
+    std::vector<double> times;
+    run_until_done(raw.io, time_writes(raw.talk->ask(), count, times));
+    return times;
+}
+
+} // namespace bench

@@ -1,0 +1,35 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "options.hpp"
+#include "report.hpp"
+#include "rivals.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace bench {
+
+/// All of it that the options ask for; a chart of what each rival reaches beside Curator. Absent: the URL is not that
+/// of one ZooKeeper server that can be had without a password.
+[[nodiscard]] std::optional<chart> run_zookeeper(const options& settings, report& found);
+constexpr std::string_view zookeeper_scheme = "zookeeper";
+
+/// Creates and deletes of a pair's node, through the driver that colock uses and as many in flight; no lock.
+[[nodiscard]] rate run_raw_nodes(const race& of);
+
+/// How long a write takes through that driver, each by itself; in milliseconds.
+[[nodiscard]] std::vector<double> time_raw_writes(const race& at, std::size_t count);
+
+/// What locks and waiters cost the server, counted by itself. It must have no other clients.
+void measure_zookeeper_waiters(const race& at, const options& settings, report& found);
+
+/// How many round trips a lock and a hand-off take.
+void measure_zookeeper_round_trips(const race& at, const options& settings, report& found);
+
+/// How long locks on many keys hold up the event loop at most.
+void measure_zookeeper_stalls(const race& at, const options& settings, report& found);
+
+} // namespace bench

@@ -1,0 +1,121 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "alternation.hpp"
+#include "statistics.hpp"
+#include "zookeeper.hpp"
+
+#include "support/proxy.hpp"
+
+#include <colock/connect.hpp>
+#include <colock/locker.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace bench {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// Long beside what the server needs.
+constexpr int link_ms = 20;
+
+double since(clock::time_point start)
+{
+    return std::chrono::duration<double, std::milli>(clock::now() - start).count();
+}
+
+struct times
+{
+    std::vector<double> acquire{};
+    std::vector<double> release{};
+    std::vector<double> hand_off{};
+    clock::time_point released{};
+};
+
+asio::awaitable<void> time_pairs(colock::locker by, std::size_t count, times& found)
+{
+    for (std::size_t i = 0; i <= count; ++i) {
+        auto start = clock::now();
+        colock::lock lock = co_await by.acquire("alone");
+        // Its first use makes a key's folder.
+        if (i > 0)
+            found.acquire.push_back(since(start));
+        start = clock::now();
+        co_await lock.release();
+        if (i > 0)
+            found.release.push_back(since(start));
+    }
+}
+
+/// One of two. The other waits whenever this one holds.
+asio::awaitable<void> take_turns(colock::locker by, std::string key, std::size_t count, times& found)
+{
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    for (std::size_t i = 0; i < count; ++i) {
+        colock::lock lock = co_await by.acquire(key);
+        if (found.released != clock::time_point())
+            found.hand_off.push_back(since(found.released));
+        timer.expires_after(link_ms * 5 * 1ms);
+        co_await timer.async_wait();
+        found.released = clock::now();
+        co_await lock.release();
+    }
+    found.released = {};
+}
+
+double typical_hand_off(
+    asio::io_context& io, const std::vector<colock::locker>& both, std::string key, std::size_t count)
+{
+    times found;
+    std::size_t running = both.size();
+    for (const colock::locker& each : both)
+        asio::co_spawn(io, take_turns(each, key, count, found), [&](std::exception_ptr failed) {
+            if (--running == 0 || failed)
+                io.stop();
+            if (failed)
+                std::rethrow_exception(failed);
+        });
+    io.restart();
+    io.run();
+    return median(found.hand_off);
+}
+
+} // namespace
+
+void measure_zookeeper_round_trips(const race& at, const options& settings, report& found)
+{
+    colock::testing::proxy link(static_cast<std::uint16_t>(std::stoi(at.port)));
+    link.add("delay", "latency", "downstream", R"({"latency":)" + std::to_string(link_ms) + R"(,"jitter":0})");
+    race through = at;
+    through.port = std::to_string(link.port());
+    const auto url = "zookeeper://127.0.0.1:" + through.port;
+    const auto count = std::max<std::size_t>(static_cast<std::size_t>(settings.seconds * 20.0), 5);
+
+    asio::io_context io{1};
+    const colock::locker one(colock::make_adapter(io.get_executor(), url));
+    const colock::locker other(colock::make_adapter(io.get_executor(), url));
+    times alone;
+    run_until_done(io, time_pairs(one, count, alone));
+    const auto locally = typical_hand_off(io, {one, one}, "local", count);
+    const auto apart = typical_hand_off(io, {one, other}, "apart", count);
+    const auto unit = median(time_raw_writes(through, count));
+
+    found.begin("ZooKeeper: through a link of " + std::to_string(link_ms) + " ms, medians");
+    found.add({"a write", unit, "ms"});
+    found.add({"acquire, in round trips", median(alone.acquire) / unit, "x", 1.2});
+    found.add({"release, in round trips", median(alone.release) / unit, "x", 1.2});
+    found.add({"release to the next grant of the same locker, in round trips", locally / unit, "x", 1.2});
+    found.add({"release to the next grant of another process, in round trips", apart / unit, "x", 2.2});
+}
+
+} // namespace bench
