@@ -14,6 +14,8 @@ using namespace std::chrono_literals;
 
 /// Between two turns while locks are held, and nothing else is going on.
 constexpr lease_clock::duration calm_pace = 1s;
+/// Operations that are started in one go.
+constexpr int most_started = 256;
 
 } // namespace
 
@@ -91,13 +93,17 @@ void client::flush()
     }
     if (talks.is_denied())
         refuse(talks.problem());
-    while (talks.ask()) {
+    int room = most_started;
+    for (; room > 0 && talks.ask(); --room) {
         const auto next = errands_.take();
         if (!next)
             break;
         talks.note_use();
         next->start();
     }
+    // Others have their turn in between.
+    if (room == 0)
+        on_strand(*this, [](client& self) { self.flush(); });
     arm_turn();
 }
 

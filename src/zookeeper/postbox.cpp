@@ -7,8 +7,8 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-/// Requests and changes that are told in one go.
-constexpr int most_told = 256;
+/// Requests and changes that are told in one go. A request may be one of several that travelled together.
+constexpr int most_told = 64;
 
 void tell_one(told& each, session_events* to)
 {

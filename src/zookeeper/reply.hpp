@@ -20,6 +20,8 @@ enum class status : unsigned char
     access_denied,
     /// Answered, and refused for another reason, which `reply::code` tells.
     refused,
+    /// Answered, and not carried out for the sake of another that travelled with it: to be asked for by itself.
+    parted,
     /// Certainly not sent.
     unsent,
     /// It may have been sent, and may take effect as long as its session lives.
@@ -51,6 +53,8 @@ struct reply
     /// The path of what was created, or the data of what was read.
     std::string text{};
     node_stat stat{};
+    /// Of one that has entered a folder: how many are in that, itself included.
+    std::int32_t crowd = 0;
     /// Of the children, in no order.
     std::vector<std::string> names{};
     /// Of a transaction: its members'.

@@ -1,9 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/requests.hpp"
 
+#include "zookeeper/parts.hpp"
 #include "zookeeper/url.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -14,94 +16,280 @@ namespace {
 /// A quarter of what a server takes unless it was told otherwise: one that is more cuts the connection of everybody.
 constexpr std::size_t largest = std::size_t{256} * 1024;
 
-} // namespace
-
-template <class Send>
-void requests::submit(bool writes, std::size_t size, replied done, Send send)
+/// What was told of one that was sent with others.
+reply same_for_all(const reply& got)
 {
-    if (size > largest)
-        refuse(std::move(done), status::refused);
-    else if (auto* const by = to_.take_request())
-        send(*by, std::make_unique<request>(std::move(done), writes));
-    else
-        refuse(std::move(done), status::unsent);
+    return {.what = got.what, .code = got.code};
 }
 
-void requests::refuse(replied done, status why)
+} // namespace
+
+/// Some that travel as one transaction, and who is told of each.
+class requests::joint
 {
-    auto refused = std::make_unique<request>(std::move(done), false);
-    refused->answer.what = why;
-    to_.refuse(std::move(refused));
+public:
+    explicit joint(std::int64_t session) noexcept : session_(session) {}
+
+    void add(wish& each)
+    {
+        members_.push_back({.first = changes_.size(), .what = each.what, .done = std::move(each.asked->done)});
+        if (each.what == kind::leave) {
+            changes_.push_back({.what = change::kind::remove, .path = std::move(each.path)});
+            return;
+        }
+        changes_.push_back({.what = change::kind::create,
+            .path = each.path + '/' + each.name,
+            .data = std::move(each.data),
+            .lives = node_kind::ephemeral_sequential});
+        // What tells how many there are, and the number of the transaction.
+        changes_.push_back({.what = change::kind::write, .path = std::move(each.path)});
+    }
+    [[nodiscard]] std::vector<change> take_changes() noexcept { return std::exchange(changes_, {}); }
+
+    void operator()(reply got)
+    {
+        if (got.ok())
+            all_done(got);
+        else if (got.what < status::unsent)
+            nothing_done(got);
+        else
+            for (auto& each : members_)
+                tell(each, same_for_all(got));
+    }
+
+private:
+    struct member
+    {
+        /// Of its changes.
+        std::size_t first;
+        kind what;
+        replied done;
+    };
+
+    static void tell(member& which, reply answer)
+    {
+        if (which.done)
+            which.done(std::move(answer));
+    }
+    void all_done(reply& got)
+    {
+        for (auto& each : members_) {
+            reply own{.what = status::ok};
+            if (each.what == kind::enter) {
+                const auto& folder = got.members[each.first + 1].stat;
+                own.text = std::move(got.members[each.first].text);
+                own.stat = {.created_in = folder.modified_in, .ephemeral_owner = session_};
+                own.crowd = folder.children;
+            }
+            tell(each, std::move(own));
+        }
+    }
+    void nothing_done(const reply& got)
+    {
+        std::vector<int> codes;
+        for (const auto& each : got.members)
+            codes.push_back(each.code);
+        const auto culprit = outcome_of(got.code, codes).culprit;
+        for (std::size_t i = 0; i < members_.size(); ++i) {
+            const auto end = i + 1 < members_.size() ? members_[i + 1].first : codes.size();
+            if (culprit && *culprit >= members_[i].first && *culprit < end)
+                tell(members_[i], same_for_all(got.members[*culprit]));
+            else if (members_.size() == 1)
+                tell(members_[i], same_for_all(got));
+            else
+                tell(members_[i], {.what = status::parted});
+        }
+    }
+
+    const std::int64_t session_;
+    std::vector<change> changes_;
+    std::vector<member> members_;
+};
+
+void requests::submit(wish added, replied done)
+{
+    constexpr std::array writing{kind::enter, kind::leave, kind::create, kind::remove, kind::write, kind::multi};
+    // Not a sync: it is answered through the leader, but by one, too, that has lost its followers.
+    const bool writes = std::ranges::find(writing, added.what) != writing.end();
+    added.asked = std::make_unique<request>(std::move(done), writes);
+    std::size_t size = added.path.size() + added.name.size() + added.data.size();
+    for (const auto& each : added.changes)
+        size += each.path.size() + each.data.size();
+    if (size > largest)
+        refuse(std::move(added.asked), status::refused);
+    else if (to_.take_request())
+        waiting_.push_back(std::move(added));
+    else
+        refuse(std::move(added.asked), status::unsent);
+}
+
+void requests::refuse(std::unique_ptr<request> unsent, status why)
+{
+    unsent->answer.what = why;
+    to_.refuse(std::move(unsent));
+}
+
+void requests::flush()
+{
+    if (waiting_.empty())
+        return;
+    auto* const by = to_.sender();
+    if (!by) {
+        for (auto& each : std::exchange(waiting_, {}))
+            refuse(std::move(each.asked), status::unsent);
+        return;
+    }
+    auto all = std::exchange(waiting_, {});
+    send_joint(*by, all);
+    for (auto& each : all) {
+        if (each.what != kind::enter && each.what != kind::leave)
+            send(*by, each);
+    }
+    all.clear();
+    if (waiting_.empty())
+        waiting_ = std::move(all);
+}
+
+told_list requests::take_unsent() noexcept
+{
+    told_list all;
+    for (auto& each : waiting_)
+        all.push_back(*each.asked.release());
+    waiting_.clear();
+    return all;
+}
+
+void requests::send_joint(handle& by, std::vector<wish>& all)
+{
+    std::vector<std::size_t> which;
+    std::vector<parcel> ready;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto& each = all[i];
+        if (each.what != kind::enter && each.what != kind::leave)
+            continue;
+        const bool enters = each.what == kind::enter;
+        which.push_back(i);
+        ready.push_back({.parent = each.path,
+            .creates = enters,
+            .operations = enters ? std::size_t{2} : std::size_t{1},
+            .bytes = 2 * each.path.size() + each.name.size() + each.data.size(),
+            .by_itself = each.with == company::none});
+    }
+    for (const auto& part : in_parts(ready)) {
+        auto& one = all[which[part.front()]];
+        if (part.size() == 1 && one.what == kind::leave) {
+            by.remove(one.path, std::move(one.asked));
+            continue;
+        }
+        joint together(by.session_id());
+        for (const auto i : part)
+            together.add(all[which[i]]);
+        const auto changes = together.take_changes();
+        by.multi(changes, std::make_unique<request>(std::move(together), true));
+    }
+}
+
+void requests::send(handle& by, wish& which)
+{
+    auto& asked = which.asked;
+    switch (which.what) {
+    case kind::create:
+        by.create(which.path, which.data, which.lives, std::move(asked));
+        return;
+    case kind::remove:
+        by.remove(which.path, std::move(asked));
+        return;
+    case kind::write:
+        by.write(which.path, which.data, std::move(asked));
+        return;
+    case kind::read:
+    case kind::read_and_watch:
+        by.read(which.path, which.what == kind::read_and_watch, std::move(asked));
+        return;
+    case kind::children:
+    case kind::children_and_watch:
+        by.children(which.path, which.what == kind::children_and_watch, std::move(asked));
+        return;
+    case kind::exists:
+        by.exists(which.path, std::move(asked));
+        return;
+    case kind::sync:
+        by.sync(which.path, std::move(asked));
+        return;
+    case kind::multi:
+        by.multi(which.changes, std::move(asked));
+        return;
+    case kind::enter:
+    case kind::leave:
+        return;
+    }
+}
+
+void requests::enter(
+    const std::string& folder, std::string_view name, std::string_view data, company with, replied done)
+{
+    submit({.what = kind::enter, .with = with, .path = folder, .name = std::string(name), .data = std::string(data)},
+        std::move(done));
+}
+
+void requests::leave(const std::string& path, company with, replied done)
+{
+    submit({.what = kind::leave, .with = with, .path = path}, std::move(done));
 }
 
 void requests::create(const std::string& path, std::string_view data, node_kind lives, replied done)
 {
-    submit(true, path.size() + data.size(), std::move(done),
-        [&](handle& by, std::unique_ptr<request> asked) { by.create(path, data, lives, std::move(asked)); });
+    submit({.what = kind::create, .lives = lives, .path = path, .data = std::string(data)}, std::move(done));
 }
 
 void requests::remove(const std::string& path, replied done)
 {
-    submit(true, path.size(), std::move(done),
-        [&](handle& by, std::unique_ptr<request> asked) { by.remove(path, std::move(asked)); });
+    submit({.what = kind::remove, .path = path}, std::move(done));
 }
 
 void requests::write(const std::string& path, std::string_view data, replied done)
 {
-    submit(true, path.size() + data.size(), std::move(done),
-        [&](handle& by, std::unique_ptr<request> asked) { by.write(path, data, std::move(asked)); });
+    submit({.what = kind::write, .path = path, .data = std::string(data)}, std::move(done));
 }
 
 void requests::read(const std::string& path, replied done)
 {
-    submit(false, path.size(), std::move(done),
-        [&](handle& by, std::unique_ptr<request> asked) { by.read(path, false, std::move(asked)); });
+    submit({.what = kind::read, .path = path}, std::move(done));
 }
 
 void requests::read_and_watch(const std::string& path, replied done)
 {
-    submit(false, path.size(), std::move(done),
-        [&](handle& by, std::unique_ptr<request> asked) { by.read(path, true, std::move(asked)); });
+    submit({.what = kind::read_and_watch, .path = path}, std::move(done));
 }
 
 void requests::children(const std::string& path, replied done)
 {
-    submit(false, path.size(), std::move(done),
-        [&](handle& by, std::unique_ptr<request> asked) { by.children(path, false, std::move(asked)); });
+    submit({.what = kind::children, .path = path}, std::move(done));
 }
 
 void requests::children_and_watch(const std::string& path, replied done)
 {
-    submit(false, path.size(), std::move(done),
-        [&](handle& by, std::unique_ptr<request> asked) { by.children(path, true, std::move(asked)); });
+    submit({.what = kind::children_and_watch, .path = path}, std::move(done));
 }
 
 void requests::exists(const std::string& path, replied done)
 {
-    submit(false, path.size(), std::move(done),
-        [&](handle& by, std::unique_ptr<request> asked) { by.exists(path, std::move(asked)); });
+    submit({.what = kind::exists, .path = path}, std::move(done));
 }
 
 void requests::sync(const std::string& path, replied done)
 {
-    // It is answered through the leader; but by one, too, that has lost its followers.
-    submit(false, path.size(), std::move(done),
-        [&](handle& by, std::unique_ptr<request> asked) { by.sync(path, std::move(asked)); });
+    submit({.what = kind::sync, .path = path}, std::move(done));
 }
 
-void requests::multi(const std::vector<change>& changes, replied done)
+void requests::multi(std::vector<change> changes, replied done)
 {
-    std::size_t size = 0;
-    for (const auto& each : changes)
-        size += each.path.size() + each.data.size();
     // The driver frees what it never had if one is no path.
     const bool is_sound = std::ranges::all_of(changes, [](const change& each) { return is_path(each.path); });
-    if (changes.empty() || !is_sound) {
-        refuse(std::move(done), status::refused);
-        return;
-    }
-    submit(true, size, std::move(done),
-        [&](handle& by, std::unique_ptr<request> asked) { by.multi(changes, std::move(asked)); });
+    if (changes.empty() || !is_sound)
+        refuse(std::make_unique<request>(std::move(done), false), status::refused);
+    else
+        submit({.what = kind::multi, .changes = std::move(changes)}, std::move(done));
 }
 
 void make_nodes(requests& by, const std::string& path)

@@ -12,8 +12,17 @@
 
 namespace colock::zookeeper::detail {
 
-/// What may be asked of a session. It is sent while that is connected, or not at all. Its completion is called later,
-/// on the strand; if it was cut off meanwhile, with `unanswered`.
+/// Whether a request may be joined with others of its turn: it is carried out with all of them, or is `parted`.
+enum class company : unsigned char
+{
+    welcome,
+    none,
+};
+
+/// What may be asked of a session. What is asked in one turn goes out at its end in one write: first those that may be
+/// joined, in few transactions, which cost the server as much as few requests; then the others. Each kind keeps its
+/// order. It is sent while the session is connected, or not at all. Its completion is called later, on the strand; if
+/// it was cut off meanwhile, with `unanswered`.
 ///
 /// Thread safety: none.
 class requests
@@ -23,8 +32,10 @@ public:
     class outlet
     {
     public:
-        /// Null: none can be sent now. Else what is asked of it goes out with this turn.
-        [[nodiscard]] virtual handle* take_request() = 0;
+        /// False: none can be sent now. Else `flush` is called at the end of this turn.
+        [[nodiscard]] virtual bool take_request() = 0;
+        /// Null: none can be sent any more.
+        [[nodiscard]] virtual handle* sender() = 0;
         /// It was not sent: to be told later.
         virtual void refuse(std::unique_ptr<request> unsent) = 0;
 
@@ -33,6 +44,10 @@ public:
     };
 
     explicit requests(outlet& to) noexcept : to_(to) {}
+
+    /// An ephemeral sequential node in a folder whose data is nobody's; the answer tells how many are there then.
+    void enter(const std::string& folder, std::string_view name, std::string_view data, company with, replied done);
+    void leave(const std::string& path, company with, replied done);
 
     void create(const std::string& path, std::string_view data, node_kind lives, replied done);
     void remove(const std::string& path, replied done);
@@ -45,14 +60,50 @@ public:
     void exists(const std::string& path, replied done);
     /// What is read after it is no older than this.
     void sync(const std::string& path, replied done);
-    void multi(const std::vector<change>& changes, replied done);
+    void multi(std::vector<change> changes, replied done);
+
+    /// Sends what was asked for.
+    void flush();
+    /// What was asked for, and is not sent: to be told so.
+    [[nodiscard]] told_list take_unsent() noexcept;
 
 private:
-    template <class Send>
-    void submit(bool writes, std::size_t size, replied done, Send send);
-    void refuse(replied done, status why);
+    enum class kind : unsigned char
+    {
+        enter,
+        leave,
+        create,
+        remove,
+        write,
+        read,
+        read_and_watch,
+        children,
+        children_and_watch,
+        exists,
+        sync,
+        multi,
+    };
+    struct wish
+    {
+        kind what;
+        company with = company::none;
+        node_kind lives = node_kind::persistent;
+        /// Of one that enters: the folder.
+        std::string path{};
+        std::string name{};
+        std::string data{};
+        std::vector<change> changes{};
+        std::unique_ptr<request> asked{};
+    };
+    class joint;
+
+    void submit(wish added, replied done);
+    void refuse(std::unique_ptr<request> unsent, status why);
+    void send_joint(handle& by, std::vector<wish>& all);
+    static void send(handle& by, wish& which);
 
     outlet& to_;
+    std::vector<wish> waiting_;
 };
 
 /// Those that a node is in, and the node; what is there already stays.

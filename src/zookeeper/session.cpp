@@ -175,6 +175,7 @@ void session::step(bool reads, bool writes)
         return;
     runtime_->stepping = false;
     // Last: whoever was told something has asked for more.
+    asked_.flush();
     arm();
     runtime_->line.let_go();
 }
@@ -315,13 +316,20 @@ void session::send_beat()
     });
 }
 
-handle* session::take_request()
+bool session::take_request()
+{
+    if (!connected() || handle_->has_hung_up())
+        return false;
+    if (!runtime_->stepping)
+        post_step();
+    return true;
+}
+
+handle* session::sender()
 {
     if (!connected() || handle_->has_hung_up())
         return nullptr;
     runtime_->line.hold_back();
-    if (!runtime_->stepping)
-        post_step();
     return handle_.get();
 }
 
@@ -341,6 +349,7 @@ void session::close(lease_clock::duration deadline, completion<bool> done)
         return;
     }
     const bool can_ask = connected() && !handle_->has_hung_up();
+    asked_.flush();
     runtime_->closed = std::move(done);
     // Without a session there is nothing to be closed.
     const bool has_none = life_.id() == 0;
@@ -396,6 +405,8 @@ void session::abandon()
 void session::let_go() noexcept
 {
     phase_ = phase::over;
+    auto unsent = asked_.take_unsent();
+    post_.add(unsent);
     life_.end();
     if (runtime_) {
         runtime_->turns.cancel();

@@ -87,7 +87,8 @@ private:
     void collect();
     void tell();
     void send_beat();
-    [[nodiscard]] handle* take_request() override;
+    [[nodiscard]] bool take_request() override;
+    [[nodiscard]] handle* sender() override;
     void refuse(std::unique_ptr<request> unsent) override;
 
     void go_on_closing(bool reads);

@@ -6,6 +6,7 @@
 #include "remote/lost_requests.hpp"
 #include "remote/parts_owner.hpp"
 #include "remote/reports.hpp"
+#include "zookeeper/folder_memory.hpp"
 #include "zookeeper/residents.hpp"
 #include "zookeeper/session.hpp"
 #include "zookeeper/settings.hpp"
@@ -51,6 +52,7 @@ public:
     [[nodiscard]] std::shared_ptr<session_bound> bound() const noexcept;
     /// Who is in the session in use.
     [[nodiscard]] residents& inside() noexcept { return inside_; }
+    [[nodiscard]] folder_memory& folders() noexcept { return folders_; }
     /// Somebody has a node in it, and may still give that back.
     [[nodiscard]] bool in_use() const noexcept;
     /// Which sessions have ended, and are not known to be over.
@@ -93,6 +95,7 @@ private:
     std::shared_ptr<listener> listener_;
     remote::connection_number number_ = 0;
     residents inside_;
+    folder_memory folders_;
     unsigned closing_ = 0;
     failure_ptr problem_;
     remote::lost_requests lost_;

@@ -35,7 +35,7 @@ private:
     {
         auto& state = state_of(*claim_);
         state.enter(talks());
-        is_creating_ = false;
+        is_creating_ = makes_folder_ = false;
         attempts_ = 0;
         if (!state.creates.empty())
             look_for_lost();
@@ -103,7 +103,7 @@ private:
             list();
     }
 
-    /// With the line, in one write.
+    /// With the line, in one write, where more than one may stand in that.
     void make()
     {
         auto* const by = ask();
@@ -114,9 +114,19 @@ private:
             return;
         }
         is_creating_ = true;
-        const auto data = config().standard() ? to_text(*claim_, claim_->ttl()) : std::string();
-        by->create(child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, then(&create_operation::made));
-        by->children(folder_, then(&create_operation::listed));
+        const auto known = talks().folders().recall(folder_);
+        // The data of other libraries' folders is theirs.
+        const bool enters = config().standard() && !makes_folder_;
+        is_listing_ = !enters || known == folder_memory::found::crowded;
+        if (enters)
+            by->enter(folder_, prefix_, to_text(*claim_, claim_->ttl()),
+                known == folder_memory::found::unknown ? company::none : with(), then(&create_operation::made));
+        else
+            by->create(child_path(folder_, prefix_),
+                config().standard() ? to_text(*claim_, claim_->ttl()) : std::string(), node_kind::ephemeral_sequential,
+                then(&create_operation::made));
+        if (is_listing_)
+            by->children(folder_, then(&create_operation::listed));
     }
 
     void made(const reply& got)
@@ -126,7 +136,15 @@ private:
         if (got.ok() && got.stat.ephemeral_owner == talks().id()) {
             state.node = got.text;
             state.fence = static_cast<std::uint64_t>(got.stat.created_in);
+            talks().folders().note(
+                folder_, got.crowd > 1 ? folder_memory::found::crowded : folder_memory::found::quiet);
+            // Alone there, it is the first.
+            if (got.crowd == 1)
+                grant();
+            else if (!is_listing_)
+                list();
         } else if (got.what == status::no_node) {
+            talks().folders().note(folder_, folder_memory::found::unknown);
             make_folder();
         } else {
             if (got.what == status::unanswered)
@@ -139,6 +157,7 @@ private:
     void make_folder()
     {
         begin_round();
+        makes_folder_ = true;
         auto* const by = ask();
         if (!by)
             return;
@@ -263,6 +282,9 @@ private:
     /// Of those that were found, how many are still to be looked at.
     std::size_t left_ = 0;
     bool plain_folders_ = false;
+    bool makes_folder_ = false;
+    /// The line was asked for with the node.
+    bool is_listing_ = false;
     /// It is unknown whether there is a node.
     bool is_creating_ = false;
     /// Why there is no folder.

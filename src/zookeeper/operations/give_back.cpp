@@ -59,7 +59,8 @@ private:
     void remove()
     {
         if (auto* const by = ask())
-            by->remove(state_of(*claim_).node, then(&give_back_operation::removed));
+            by->leave(state_of(*claim_).node, promise_ == promise::released ? with() : company::none,
+                then(&give_back_operation::removed));
     }
 
     void removed(const reply& got)

@@ -55,12 +55,18 @@ protected:
             if (self->over_ || self->round_ != round)
                 return;
             // The driver has codes of its own for what it cannot send at all.
-            if ((got.what == status::unsent && got.code == 0) || got.what == status::ended)
+            if ((got.what == status::unsent && got.code == 0) || got.what == status::ended) {
                 self->begin_anew();
-            else
+            } else if (got.what == status::parted) {
+                self->with_ = company::none;
+                self->start();
+            } else {
                 (self.get()->*member)(got, asked...);
+            }
         };
     }
+    /// In which its requests may go.
+    [[nodiscard]] company with() const noexcept { return with_; }
     /// Answers that are still to come are not awaited.
     void begin_round() noexcept { ++round_; }
     /// Before anybody is told.
@@ -86,6 +92,7 @@ private:
     }
 
     unsigned round_ = 0;
+    company with_ = company::welcome;
     bool over_ = false;
 };
 

@@ -132,6 +132,31 @@ BOOST_AUTO_TEST_CASE(a_folder_that_is_removed_over_and_over_is_in_nobodys_way)
     check_end();
 }
 
+BOOST_AUTO_TEST_CASE(locks_that_are_taken_together_stand_in_nobodys_way_if_some_fail)
+{
+    const auto all = add();
+    std::map<std::string, std::uint64_t> fences;
+    for (int i = 0; i < 40; ++i)
+        fences["k" + std::to_string(i)] = 0;
+    client vandal(server->port(), 6s, {.chroot = chroot()});
+    vandal.connect();
+    // The folders of some are gone, after all were there.
+    for (int round = 0; round < 3; ++round) {
+        std::vector<running<lock>> taken;
+        for (const auto& [key, fence] : fences)
+            taken.push_back(start(io, all.acquire(key)));
+        for (auto& each : taken) {
+            auto held = each.get(io);
+            BOOST_TEST(held.fence() > std::exchange(fences[std::string(held.key())], held.fence()));
+            BOOST_TEST(run(held.is_locked()));
+            run(held.release(on_failure::raise));
+        }
+        for (const auto* const key : {"k3", "k11", "k12", "k30"})
+            BOOST_TEST(vandal.remove(bucket_of(key) + '/' + key).ok());
+    }
+    check_end();
+}
+
 BOOST_AUTO_TEST_CASE(a_waiter_whose_node_is_removed_stands_in_line_again)
 {
     auto held = run(add().acquire("k"));

@@ -2,6 +2,13 @@
 #include "fixture.hpp"
 #include "support/sockets.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace colock::testing {
 namespace {
 
@@ -18,6 +25,23 @@ struct connected : client
         for (const auto& each : children("t").names)
             remove("t/" + each);
         remove("t");
+    }
+
+    static std::string folder(std::size_t number) { return "t/f" + std::to_string(number); }
+    reply enter(std::string_view folder)
+    {
+        return finish(
+            [&](replied done) { talk->ask().enter(path(folder), "n-", "data", company::none, std::move(done)); });
+    }
+    /// In one turn, into these folders.
+    std::vector<reply> enter_all(const std::vector<std::size_t>& folders, company with = company::welcome)
+    {
+        std::vector<reply> all;
+        for (const auto each : folders)
+            talk->ask().enter(
+                path(folder(each)), "n-", "data", with, [&](reply got) { all.push_back(std::move(got)); });
+        until([&] { return all.size() == folders.size(); });
+        return all;
     }
 };
 
@@ -124,6 +148,75 @@ BOOST_FIXTURE_TEST_CASE(of_a_transaction_with_a_member_that_fails_nothing_happen
     BOOST_TEST_REQUIRE(all.members.size() == 3U);
     BOOST_TEST((all.members[1].what == status::no_node));
     BOOST_TEST(children("t").names.empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(who_enters_a_folder_is_told_how_many_are_there, connected)
+{
+    make("t/a");
+    const auto one = enter("t/a"), two = enter("t/a");
+    BOOST_TEST(one.ok());
+    BOOST_TEST(one.text == path("t/a/n-0000000000"));
+    BOOST_TEST(one.crowd == 1);
+    BOOST_TEST(one.stat.ephemeral_owner == talk->life().id());
+    BOOST_TEST(one.stat.created_in == read("t/a/n-0000000000").stat.created_in);
+    BOOST_TEST(two.crowd == 2);
+    BOOST_TEST((enter("t/none").what == status::no_node));
+    for (const auto& each : {one, two})
+        BOOST_TEST(finish([&](replied done) { talk->ask().leave(each.text, company::none, std::move(done)); }).ok());
+    BOOST_TEST(children("t/a").names.empty());
+    remove("t/a");
+}
+
+BOOST_FIXTURE_TEST_CASE(what_welcomes_company_goes_in_few_transactions_and_is_told_by_itself, connected)
+{
+    constexpr std::size_t folders = 20;
+    for (std::size_t i = 0; i < folders; ++i)
+        make(folder(i));
+    const auto made = enter_all({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19});
+    std::set<std::int64_t> transactions;
+    for (const auto& each : made) {
+        BOOST_TEST(each.ok());
+        BOOST_TEST(each.crowd == 1);
+        BOOST_TEST(each.stat.created_in ==
+                   finish([&](replied done) { talk->ask().exists(each.text, std::move(done)); }).stat.created_in);
+        transactions.insert(each.stat.created_in);
+    }
+    BOOST_TEST(transactions.size() == 3U);
+    // Fences are made of their numbers: two in one folder never have the same.
+    const auto beside = enter_all({0, 0, 1, 1});
+    BOOST_TEST(beside[0].stat.created_in < beside[1].stat.created_in);
+    BOOST_TEST(beside[2].stat.created_in < beside[3].stat.created_in);
+
+    // What is read in the same turn is read after it.
+    std::size_t left = 0;
+    for (const auto& all : {made, beside}) {
+        for (const auto& each : all)
+            talk->ask().leave(each.text, company::welcome, [&](const reply& got) { left += got.ok() ? 1U : 0U; });
+    }
+    BOOST_TEST(children(folder(0)).names.empty());
+    BOOST_TEST(left == made.size() + beside.size());
+    for (std::size_t i = 0; i < folders; ++i)
+        BOOST_TEST(remove(folder(i)).ok());
+}
+
+BOOST_FIXTURE_TEST_CASE(one_that_fails_is_told_why_and_those_that_went_with_it_are_parted, connected)
+{
+    make(folder(0));
+    make(folder(1));
+    const auto all = enter_all({0, 7, 1});
+    BOOST_TEST((all[0].what == status::parted));
+    BOOST_TEST((all[1].what == status::no_node));
+    BOOST_TEST((all[2].what == status::parted));
+    BOOST_TEST(children(folder(0)).names.empty());
+    // Nobody goes with one that has to go alone.
+    const auto apart = enter_all({0, 7, 1}, company::none);
+    BOOST_TEST(apart[0].ok());
+    BOOST_TEST((apart[1].what == status::no_node));
+    BOOST_TEST(apart[2].ok());
+    for (const auto i : {0, 2})
+        talk->ask().leave(apart[static_cast<std::size_t>(i)].text, company::welcome, replied());
+    BOOST_TEST(remove(folder(0)).ok());
+    BOOST_TEST(remove(folder(1)).ok());
 }
 
 BOOST_FIXTURE_TEST_CASE(what_would_cut_the_connection_is_not_sent, connected)
