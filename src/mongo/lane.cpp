@@ -1,0 +1,171 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/lane.hpp"
+
+#include "mongo/driver.hpp"
+
+#include <boost/assert.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <mongoc/mongoc.h>
+
+namespace colock::mongo::detail {
+
+lane::lane(
+    const asio::any_io_executor& strand, std::string url, asio::ssl::context* tls, std::weak_ptr<lane_owner> owner)
+    : strand_(strand), url_(std::move(url)), tls_(tls), owner_(std::move(owner)), fiber_([this] { live(); }),
+      timer_(strand)
+{
+}
+
+lane::~lane() = default;
+
+std::shared_ptr<lane> lane::make(
+    const asio::any_io_executor& strand, std::string url, asio::ssl::context* tls, std::weak_ptr<lane_owner> owner)
+{
+    start_driver();
+    auto made = std::make_shared<lane>(strand, std::move(url), tls, std::move(owner));
+    join_context(strand, made);
+    made->self_ = made;
+    return made;
+}
+
+void lane::run(std::shared_ptr<task> asked, lease_clock::time_point deadline)
+{
+    BOOST_ASSERT(is_free());
+    task_ = std::move(asked);
+    deadline_ = deadline;
+    go_on();
+}
+
+void lane::close()
+{
+    closing_ = true;
+    if (!fiber_.running() && !fiber_.ended())
+        go_on();
+}
+
+/// All that the fiber does.
+void lane::live() noexcept
+{
+    auto* const driver = mongoc_client_new(url_.c_str());
+    BOOST_ASSERT_MSG(driver, "the URL is put together by us");
+    mongoc_client_set_stream_initiator(driver, &lane::initiate, this);
+    mongoc_client_set_error_api(driver, MONGOC_ERROR_API_VERSION_2);
+    while (!closing_) {
+        if (task_ && !done_) {
+            task_->perform(*driver);
+            done_ = true;
+        }
+        fiber_.suspend();
+    }
+    // Without this it would take leave of the server, and select one to do so.
+    mongoc_client_reset(driver);
+    mongoc_client_destroy(driver);
+}
+
+void lane::go_on()
+{
+    const auto kept = shared_from_this();
+    {
+        const driver_log::listener hears(*this);
+        fiber_.resume();
+    }
+    if (std::exchange(done_, false))
+        end_task();
+    if (fiber_.ended() && self_) {
+        timer_.reset();
+        self_.reset();
+    }
+}
+
+void lane::end_task()
+{
+    const auto ended = std::move(task_);
+    task_ = nullptr;
+    const bool spoiled = ended->spoils();
+    if (spoiled)
+        closing_ = true;
+    ended->performed();
+    if (const auto owner = owner_.lock())
+        owner->on_free(*this, spoiled);
+    if (closing_ && !fiber_.ended())
+        go_on();
+}
+
+void lane::wake()
+{
+    if (waits_ && !fiber_.running())
+        go_on();
+}
+
+bool lane::aborts() const noexcept
+{
+    return closing_ || lease_clock::now() >= deadline_;
+}
+
+void lane::suspend_until(lease_clock::time_point time)
+{
+    const auto end = std::min(time, deadline_);
+    // One that ends earlier will do.
+    if (timer_ && end < timer_at_) {
+        timer_at_ = end;
+        timer_->expires_at(end);
+        timer_->async_wait([weak = weak_from_this()](const error_code& failed) {
+            const auto self = weak.lock();
+            if (failed || !self)
+                return;
+            self->timer_at_ = lease_clock::time_point::max();
+            self->wake();
+        });
+    }
+    waits_ = true;
+    fiber_.suspend();
+    waits_ = false;
+}
+
+std::shared_ptr<connection> lane::connect(const std::string& host, const std::string& port)
+{
+    auto made = std::make_shared<connection>(strand_, [weak = weak_from_this()] {
+        if (const auto self = weak.lock())
+            self->wake();
+    });
+    made->open(host, port, tls_);
+    return made;
+}
+
+mongoc_stream_t* lane::initiate(const mongoc_uri_t*, const mongoc_host_list_t* where, void* self, bson_error_t* error)
+{
+    auto& host = *static_cast<lane*>(self);
+    try {
+        if (auto* const made =
+                host.closing_ ? nullptr : make_stream(host, host.connect(where->host, std::to_string(where->port))))
+            return made;
+    } catch (...) {
+        // Without memory. No exception may cross the driver's frames.
+    }
+    bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT, "no connection can be begun");
+    return nullptr;
+}
+
+void lane::on_log(std::string_view message) noexcept
+{
+    try {
+        last_log_ = message;
+    } catch (...) {
+        last_log_.clear();
+    }
+}
+
+void lane::context_shutdown() noexcept
+{
+    closing_ = true;
+    timer_.reset();
+    const auto kept = std::move(self_);
+    while (!fiber_.ended())
+        fiber_.resume();
+    task_ = nullptr;
+}
+
+} // namespace colock::mongo::detail

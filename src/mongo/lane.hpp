@@ -1,0 +1,121 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/driver.hpp"
+#include "mongo/fiber.hpp"
+#include "mongo/stream.hpp"
+
+#include <colock/clock.hpp>
+#include <colock/context_member.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/ssl/context.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+struct _bson_error_t;
+struct _mongoc_client_t;
+struct _mongoc_host_list_t;
+struct _mongoc_stream_t;
+struct _mongoc_uri_t;
+
+namespace colock::mongo::detail {
+
+/// Something to be done with the driver.
+class task
+{
+public:
+    virtual ~task() = default;
+    /// On a lane's fiber: calls of the driver suspend it. Must not throw.
+    virtual void perform(::_mongoc_client_t& driver) noexcept = 0;
+    /// The driver's client is of no use for the next.
+    [[nodiscard]] virtual bool spoils() const noexcept = 0;
+    /// It has been performed, or ended early.
+    virtual void performed() = 0;
+};
+
+/// Behind every URL that the driver is given: it tries nothing again, looks for nobody in the background and asks nothing
+/// that we did not ask. Of what it sleeps for, none is left; a connection is given up after two seconds.
+inline constexpr const char* driver_options =
+    "/?directConnection=true&retryReads=false&retryWrites=false&heartbeatFrequencyMS=2147483647"
+    "&socketCheckIntervalMS=2147483647&socketTimeoutMS=2147483647&connectTimeoutMS=2000";
+
+class lane;
+
+/// Who gives tasks to lanes.
+class lane_owner
+{
+public:
+    /// It has performed a task, and the task was told. Spoiled: it ends by itself.
+    virtual void on_free(lane& which, bool spoiled) = 0;
+
+protected:
+    lane_owner() = default;
+    ~lane_owner() = default;
+};
+
+/// One client of the driver, with a fiber that it runs on, and one server that it is connected to. Takes one task at a
+/// time.
+///
+/// Thread safety: none; belongs to the strand. It keeps itself until it has been closed, or its context is gone.
+class lane final : public std::enable_shared_from_this<lane>,
+                   public context_member,
+                   private stream_host,
+                   private driver_log
+{
+public:
+    /// \param url of the driver
+    /// \param tls lives as long; null: none
+    [[nodiscard]] static std::shared_ptr<lane> make(
+        const asio::any_io_executor& strand, std::string url, asio::ssl::context* tls, std::weak_ptr<lane_owner> owner);
+    lane(
+        const asio::any_io_executor& strand, std::string url, asio::ssl::context* tls, std::weak_ptr<lane_owner> owner);
+    ~lane() override;
+
+    /// Why the driver fails, in its words, if it has said more than in its errors; the last of it.
+    [[nodiscard]] const std::string& last_log() const noexcept { return last_log_; }
+
+    [[nodiscard]] bool is_free() const noexcept { return !task_ && !closing_; }
+    /// When it is free. From the deadline on the driver's calls fail.
+    void run(std::shared_ptr<task> asked, lease_clock::time_point deadline);
+    /// It ends as soon as the driver has come back; what is under way fails.
+    void close();
+    [[nodiscard]] bool closed() const noexcept { return fiber_.ended(); }
+
+    void context_shutdown() noexcept override;
+
+private:
+    static ::_mongoc_stream_t* initiate(
+        const ::_mongoc_uri_t* url, const ::_mongoc_host_list_t* where, void* self, ::_bson_error_t* error);
+
+    void live() noexcept;
+    void go_on();
+    void end_task();
+    void wake();
+
+    [[nodiscard]] bool aborts() const noexcept override;
+    void suspend_until(lease_clock::time_point time) override;
+    [[nodiscard]] std::shared_ptr<connection> connect(const std::string& host, const std::string& port) override;
+    void on_log(std::string_view message) noexcept override;
+
+    const asio::any_io_executor strand_;
+    const std::string url_;
+    asio::ssl::context* const tls_;
+    const std::weak_ptr<lane_owner> owner_;
+    fiber fiber_;
+    std::optional<lease_timer> timer_;
+    lease_clock::time_point timer_at_ = lease_clock::time_point::max();
+    std::shared_ptr<task> task_;
+    lease_clock::time_point deadline_ = lease_clock::time_point::max();
+    std::string last_log_;
+    bool done_ = false;
+    bool waits_ = false;
+    bool closing_ = false;
+    /// While the fiber has not ended.
+    std::shared_ptr<lane> self_;
+};
+
+} // namespace colock::mongo::detail

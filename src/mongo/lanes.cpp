@@ -1,0 +1,72 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/lanes.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::mongo::detail {
+
+lanes::lanes(const asio::any_io_executor& strand, std::string url, asio::ssl::context* tls, std::size_t most)
+    : strand_(strand), url_(std::move(url)), tls_(tls), most_(most)
+{
+}
+
+lanes::~lanes()
+{
+    close_all();
+}
+
+void lanes::ask(task_ptr asked, lease_clock::time_point deadline)
+{
+    waiting_.push_back({std::move(asked), deadline});
+    run_next();
+}
+
+bool lanes::withdraw(const task& asked)
+{
+    return std::erase_if(waiting_, [&](const wish& each) { return each.asked.get() == &asked; }) > 0;
+}
+
+void lanes::run_next()
+{
+    while (!waiting_.empty() && (!free_.empty() || open_.size() < most_)) {
+        if (free_.empty()) {
+            open_.push_back(lane::make(strand_, url_, tls_, weak_from_this()));
+            free_.push_back(open_.back().get());
+        }
+        auto* const taken = free_.back();
+        free_.pop_back();
+        auto next = std::move(waiting_.front());
+        waiting_.pop_front();
+        taken->run(std::move(next.asked), next.deadline);
+    }
+}
+
+void lanes::on_free(lane& which, bool spoiled)
+{
+    const auto is_it = [&](const auto& each) { return &*each == &which; };
+    if (std::ranges::find_if(open_, is_it) == open_.end())
+        return;
+    if (spoiled)
+        std::erase_if(open_, is_it);
+    else
+        free_.push_back(&which);
+    run_next();
+}
+
+void lanes::close_free()
+{
+    for (auto* const each : std::exchange(free_, {})) {
+        std::erase_if(open_, [&](const auto& other) { return other.get() == each; });
+        each->close();
+    }
+}
+
+void lanes::close_all()
+{
+    free_.clear();
+    for (const auto& each : std::exchange(open_, {}))
+        each->close();
+}
+
+} // namespace colock::mongo::detail

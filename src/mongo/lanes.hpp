@@ -1,0 +1,70 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/lane.hpp"
+
+#include <colock/clock.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/ssl/context.hpp>
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace colock::mongo::detail {
+
+/// Some lanes to one server. What is asked waits for one in the order in which it was asked; one that was spoiled is
+/// replaced when the next is needed.
+///
+/// Thread safety: none; belongs to the strand.
+class lanes final : public std::enable_shared_from_this<lanes>, public lane_owner
+{
+public:
+    using task_ptr = std::shared_ptr<task>;
+
+    /// \param url of the driver
+    /// \param tls lives as long; null: none
+    lanes(const asio::any_io_executor& strand, std::string url, asio::ssl::context* tls, std::size_t most);
+    ~lanes();
+    lanes(const lanes&) = delete;
+    lanes& operator=(const lanes&) = delete;
+
+    /// \param deadline from then on it fails, if it has been begun
+    void ask(task_ptr asked, lease_clock::time_point deadline);
+    /// False: it has been begun, or has ended.
+    [[nodiscard]] bool withdraw(const task& asked);
+
+    [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
+    [[nodiscard]] std::size_t under_way() const noexcept { return open_.size() - free_.size(); }
+    /// Those that stand, used or not.
+    [[nodiscard]] std::size_t open() const noexcept { return open_.size(); }
+
+    /// Those that nobody uses. What waits goes on waiting.
+    void close_free();
+    /// What is under way fails, too.
+    void close_all();
+
+private:
+    struct wish
+    {
+        task_ptr asked;
+        lease_clock::time_point deadline;
+    };
+
+    void on_free(lane& which, bool spoiled) override;
+    void run_next();
+
+    const asio::any_io_executor strand_;
+    const std::string url_;
+    asio::ssl::context* const tls_;
+    const std::size_t most_;
+    std::deque<wish> waiting_;
+    std::vector<std::shared_ptr<lane>> open_;
+    /// The one used last is used next: the others grow old.
+    std::vector<lane*> free_;
+};
+
+} // namespace colock::mongo::detail

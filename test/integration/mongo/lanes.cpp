@@ -1,0 +1,317 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/lanes.hpp"
+
+#include "mongo/command.hpp"
+#include "server.hpp"
+#include "support/relay.hpp"
+#include "support/run.hpp"
+#include "support/sockets.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::mongo::detail {
+
+std::ostream& operator<<(std::ostream& to, answer::kind what)
+{
+    return to << static_cast<int>(what);
+}
+
+} // namespace colock::mongo::detail
+
+namespace colock::testing {
+namespace {
+
+using namespace mongo::detail;
+using namespace std::chrono_literals;
+using kind = answer::kind;
+
+/// Only a test that is about to fail waits as long.
+constexpr auto patience = 20s;
+
+class noted final : public command
+{
+public:
+    noted(std::string_view asked, std::function<void()> then)
+        : command("colock_test", document::from_json(asked)), then_(std::move(then))
+    {
+    }
+
+    [[nodiscard]] bool done() const noexcept { return done_; }
+
+private:
+    void performed() override
+    {
+        done_ = true;
+        if (then_)
+            then_();
+    }
+
+    const std::function<void()> then_;
+    bool done_ = false;
+};
+using noted_ptr = std::shared_ptr<noted>;
+
+/// Lanes to a server, on a context of their own.
+struct scene
+{
+    explicit scene(std::uint16_t port, std::size_t most = 8)
+        : strand(asio::make_strand(*io)),
+          all(std::make_shared<lanes>(strand, "mongodb://127.0.0.1:" + std::to_string(port) + driver_options, nullptr, most))
+    {
+    }
+    ~scene()
+    {
+        if (io) {
+            all->close_all();
+            io->run_for(patience);
+        }
+    }
+
+    noted_ptr ask(std::string_view asked, lease_clock::duration within = patience, std::function<void()> then = {})
+    {
+        auto made = std::make_shared<noted>(asked, std::move(then));
+        asio::post(strand, [this, made, deadline = lease_clock::now() + within] { all->ask(made, deadline); });
+        return made;
+    }
+    const answer& wait_for(const noted_ptr& asked) const
+    {
+        run_until(*io, [&] { return asked->done(); });
+        return asked->got();
+    }
+    const answer& say(std::string_view asked, lease_clock::duration within = patience)
+    {
+        last = ask(asked, within);
+        return wait_for(last);
+    }
+
+    std::unique_ptr<asio::io_context> io = std::make_unique<asio::io_context>();
+    asio::any_io_executor strand;
+    std::shared_ptr<lanes> all;
+    noted_ptr last;
+};
+
+constexpr auto ping = R"({"ping": 1})";
+constexpr auto count_up = R"({"findAndModify": "lanes", "query": {"_id": "n"}, "update": {"$inc": {"n": 1}},
+    "upsert": true, "new": true})";
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(mongo_lanes)
+
+BOOST_AUTO_TEST_CASE(a_command_is_answered)
+{
+    scene test(shared_mongodb());
+    const auto& got = test.say(ping);
+    BOOST_TEST(got.what == kind::done, got.why);
+    BOOST_TEST(!got.spoils);
+    BOOST_TEST(got.reply.to_json().find("\"ok\" : 1") != std::string::npos, got.reply.to_json());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_asked_at_once_shares_the_lanes_and_waits_for_them)
+{
+    scene test(shared_mongodb(), 3);
+    std::vector<noted_ptr> asked;
+    for (int n = 0; n < 30; ++n)
+        asked.push_back(test.ask(ping));
+    std::size_t most_open = 0;
+    std::size_t most_waiting = 0;
+    for (const auto& each : asked) {
+        run_until(*test.io, [&] {
+            most_open = std::max(most_open, test.all->open());
+            most_waiting = std::max(most_waiting, test.all->waiting());
+            return each->done();
+        });
+        BOOST_TEST(each->got().what == kind::done, each->got().why);
+    }
+    BOOST_TEST(most_open == 3u);
+    BOOST_TEST(most_waiting == 27u);
+    BOOST_TEST(test.all->under_way() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(they_wait_in_the_order_in_which_they_came)
+{
+    scene test(shared_mongodb(), 1);
+    std::string order;
+    std::vector<noted_ptr> asked;
+    for (char name = 'a'; name <= 'f'; ++name)
+        asked.push_back(test.ask(ping, patience, [&order, name] { order += name; }));
+    static_cast<void>(test.wait_for(asked.back()));
+    BOOST_TEST(order == "abcdef");
+}
+
+BOOST_AUTO_TEST_CASE(what_waits_can_be_withdrawn)
+{
+    scene test(shared_mongodb(), 1);
+    const auto first = test.ask(ping);
+    const auto second = test.ask(count_up);
+    const auto third = test.ask(ping);
+    asio::post(test.strand, [&] {
+        BOOST_TEST(!test.all->withdraw(*first));
+        BOOST_TEST(test.all->withdraw(*second));
+        BOOST_TEST(!test.all->withdraw(*second));
+    });
+    BOOST_TEST(test.wait_for(third).what == kind::done);
+    BOOST_TEST(!second->done());
+}
+
+BOOST_AUTO_TEST_CASE(a_command_that_is_refused_leaves_its_lane)
+{
+    scene test(shared_mongodb(), 1);
+    const auto& got = test.say(R"({"noSuchCommand": 1})");
+    BOOST_TEST(got.what == kind::refused);
+    BOOST_TEST(got.code == 59);
+    BOOST_TEST(got.why.find("noSuchCommand") != std::string::npos, got.why);
+    BOOST_TEST(test.all->open() == 1u);
+    BOOST_TEST(test.say(ping).what == kind::done);
+}
+
+BOOST_AUTO_TEST_CASE(a_large_document_passes_in_both_directions)
+{
+    scene test(shared_mongodb(), 1);
+    const std::string text(1'000'000, 'x');
+    const auto& got = test.say(R"({"findAndModify": "lanes", "query": {"_id": "large"}, "update": {"t": ")" + text +
+                               R"("}, "upsert": true, "new": true})");
+    BOOST_TEST(got.what == kind::done, got.why);
+    BOOST_TEST(got.reply.to_json().size() > text.size());
+}
+
+BOOST_AUTO_TEST_CASE(no_thread_is_started)
+{
+    scene test(shared_mongodb());
+    BOOST_TEST(test.say(ping).what == kind::done);
+    const std::filesystem::directory_iterator threads("/proc/self/task");
+    BOOST_TEST(std::distance(begin(threads), end(threads)) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(where_nobody_listens_nothing_is_sent)
+{
+    scene test(free_port());
+    const auto& got = test.say(ping);
+    BOOST_TEST(got.what == kind::unsent);
+    BOOST_TEST(got.spoils);
+    BOOST_TEST(test.all->open() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_given_up_at_the_deadline)
+{
+    relay link(shared_mongodb());
+    link.silence(true);
+    scene test(link.port());
+    BOOST_TEST(test.say(ping, 200ms).what == kind::unsent);
+    link.silence(false);
+    BOOST_TEST(test.say(ping).what == kind::done);
+}
+
+BOOST_AUTO_TEST_CASE(a_command_whose_reply_is_lost_has_an_unknown_outcome)
+{
+    relay link(shared_mongodb());
+    scene test(link.port(), 1);
+    BOOST_TEST(test.say(R"({"delete": "lanes", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").what == kind::done);
+    link.cut_at_bytes("findAndModify", loss::reply);
+    const auto& got = test.say(count_up);
+    BOOST_TEST(got.what == kind::unknown);
+    BOOST_TEST(got.spoils);
+    BOOST_TEST(test.all->open() == 0u);
+    // And it has happened.
+    const auto& again = test.say(count_up);
+    BOOST_TEST(again.what == kind::done, again.why);
+    BOOST_TEST(again.reply.to_json().find("\"n\" : 2") != std::string::npos, again.reply.to_json());
+}
+
+BOOST_AUTO_TEST_CASE(a_command_that_is_lost_has_an_unknown_outcome)
+{
+    relay link(shared_mongodb());
+    scene test(link.port(), 1);
+    BOOST_TEST(test.say(R"({"delete": "lanes", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").what == kind::done);
+    link.cut_at_bytes("findAndModify", loss::request);
+    BOOST_TEST(test.say(count_up).what == kind::unknown);
+    BOOST_TEST(test.say(count_up).reply.to_json().find("\"n\" : 1") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_link_that_falls_silent_is_given_up_at_the_deadline)
+{
+    relay link(shared_mongodb());
+    scene test(link.port(), 1);
+    BOOST_TEST(test.say(ping).what == kind::done);
+    link.silence(true);
+    BOOST_TEST(test.say(ping, 200ms).what == kind::unknown);
+    link.silence(false);
+    BOOST_TEST(test.say(ping).what == kind::done);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_under_way_when_all_are_closed_ends)
+{
+    relay link(shared_mongodb());
+    scene test(link.port(), 2);
+    BOOST_TEST(test.say(ping).what == kind::done);
+    link.silence(true);
+    const auto first = test.ask(ping);
+    const auto second = test.ask(ping);
+    run_until(*test.io, [&] { return test.all->under_way() == 2; });
+    asio::post(test.strand, [&] { test.all->close_all(); });
+    BOOST_TEST(test.wait_for(first).what == kind::unknown);
+    // That lane was being connected.
+    BOOST_TEST(test.wait_for(second).what == kind::unsent);
+    // Nothing is left to run.
+    test.io->restart();
+    test.io->run_for(patience);
+    BOOST_TEST(test.io->stopped());
+}
+
+BOOST_AUTO_TEST_CASE(a_context_that_ends_ends_what_is_under_way)
+{
+    relay link(shared_mongodb());
+    scene test(link.port(), 2);
+    BOOST_TEST(test.say(ping).what == kind::done);
+    link.silence(true);
+    const auto first = test.ask(ping);
+    const auto second = test.ask(ping);
+    const auto third = test.ask(ping);
+    run_until(*test.io, [&] { return test.all->under_way() == 2 && test.all->waiting() == 1; });
+    test.io.reset();
+    BOOST_TEST(!first->done());
+    BOOST_TEST(!second->done());
+    BOOST_TEST(!third->done());
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_dies_and_returns_is_found_again)
+{
+    mongodb_server server;
+    scene test(server.port(), 2);
+    BOOST_TEST(test.say(ping).what == kind::done);
+    server.kill();
+    BOOST_TEST(test.say(ping).what != kind::done);
+    BOOST_TEST(test.say(ping).what == kind::unsent);
+    server.start();
+    BOOST_TEST(test.say(ping).what == kind::done);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_stands_still_is_given_up_at_the_deadline)
+{
+    mongodb_server server;
+    scene test(server.port(), 1);
+    BOOST_TEST(test.say(ping).what == kind::done);
+    server.pause();
+    BOOST_TEST(test.say(ping, 200ms).what == kind::unknown);
+    server.resume();
+    BOOST_TEST(test.say(ping).what == kind::done);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing

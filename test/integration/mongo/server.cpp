@@ -1,0 +1,54 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "server.hpp"
+
+#include "support/sockets.hpp"
+
+#include <csignal>
+#include <string>
+
+namespace colock::testing {
+
+std::uint16_t shared_mongodb()
+{
+    const auto url = from_environment("COLOCK_TEST_MONGODB", "mongodb://127.0.0.1:27017");
+    return static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
+}
+
+mongodb_server::mongodb_server()
+{
+    on_free_port([this](std::uint16_t port) {
+        port_ = port;
+        start();
+    });
+}
+
+mongodb_server::~mongodb_server()
+{
+    process_.kill();
+}
+
+void mongodb_server::start()
+{
+    const auto program = from_environment("COLOCK_MONGODB_SERVER", "secantusd-py");
+    process_ = child_process({program, "--port", std::to_string(port_), "--storage-path", folder_.path() / "data",
+                                 "--log-level", "WARNING", "--enable-test-commands"},
+        folder_.path() / "log");
+    wait_until_serving(process_, port_, "the MongoDB server did not start; see scripts/servers.sh");
+}
+
+void mongodb_server::pause()
+{
+    process_.signal(SIGSTOP);
+}
+
+void mongodb_server::resume()
+{
+    process_.signal(SIGCONT);
+}
+
+void mongodb_server::kill()
+{
+    process_.kill();
+}
+
+} // namespace colock::testing

@@ -1,0 +1,40 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+
+#include <cstdint>
+#include <filesystem>
+
+namespace colock::testing {
+
+/// The port of the server that tests share.
+[[nodiscard]] std::uint16_t shared_mongodb();
+
+/// A server of its own, in a temporary folder.
+class mongodb_server
+{
+public:
+    mongodb_server();
+    ~mongodb_server();
+    mongodb_server(const mongodb_server&) = delete;
+    mongodb_server& operator=(const mongodb_server&) = delete;
+
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+
+    /// SIGSTOP and SIGCONT.
+    void pause();
+    void resume();
+    /// SIGKILL.
+    void kill();
+    /// On the same port, with what it had on disk.
+    void start();
+
+private:
+    std::uint16_t port_ = 0;
+    temporary_folder folder_;
+    child_process process_;
+};
+
+} // namespace colock::testing
