@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Runs a command with real servers beside it.
 #
-#   scripts/servers.sh run [redis|zookeeper]... -- COMMAND...
+#   scripts/servers.sh run [redis|zookeeper|mongodb]... -- COMMAND...
 #
 # Each named server is a child of this script, on a free port of 127.0.0.1, with its files in a temporary folder, and is
 # stopped when the command ends. A server whose address is in the environment already is used as it is:
 #
 #   COLOCK_TEST_REDIS      redis://127.0.0.1:PORT, a server that tests share
 #   COLOCK_TEST_ZOOKEEPER  zookeeper://127.0.0.1:PORT, the same; its ticks are of 500 ms
+#   COLOCK_TEST_MONGODB    mongodb://127.0.0.1:PORT, the same; not set where no server can be had
 #
 # With _ID behind its name, that of the server's process if it was started here.
 #
@@ -16,6 +17,7 @@
 #   COLOCK_REDIS_SERVER    the redis-server binary
 #   COLOCK_REDIS_WITHOUT_TLS   set if that one was built without TLS: what needs it is skipped, and said to be
 #   COLOCK_ZOOKEEPER_CLASSES   ZooKeeper's class path
+#   COLOCK_MONGODB_SERVER      the server that speaks MongoDB's protocol
 #   COLOCK_TOXIPROXY       the Toxiproxy server binary
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -26,13 +28,13 @@ fail() {
     exit 1
 }
 
-usage='usage: scripts/servers.sh run [redis|zookeeper]... -- COMMAND...'
+usage='usage: scripts/servers.sh run [redis|zookeeper|mongodb]... -- COMMAND...'
 [ "${1:-}" = run ] || fail "$usage"
 shift
 servers=()
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case $1 in
-    redis | zookeeper) servers+=("$1") ;;
+    redis | zookeeper | mongodb) servers+=("$1") ;;
     *) fail "unknown server '$1'; $usage" ;;
     esac
     shift
@@ -78,6 +80,11 @@ launch_zookeeper() {
 }
 zookeeper_answers() { [[ $(ask "$1" srvr) = "Zookeeper version"* ]]; }
 
+launch_mongodb() {
+    exec "$COLOCK_MONGODB_SERVER" --port "$1" --storage-path "$2/data" --log-level WARNING --enable-test-commands
+}
+mongodb_answers() { { exec {socket}<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null && exec {socket}>&-; }
+
 # start NAME VARIABLE: the server's address is exported under that name
 #
 # A port cannot be reserved for another process, so one is tried, and another if the server could not have it.
@@ -116,6 +123,11 @@ for server in "${servers[@]}"; do
     if [ "$server" = zookeeper ]; then
         "$colock_root/scripts/setup.sh" zookeeper
         export COLOCK_ZOOKEEPER_CLASSES=${COLOCK_ZOOKEEPER_CLASSES:-$colock_zookeeper_classes}
+    fi
+    if [ "$server" = mongodb ]; then
+        "$colock_root/scripts/setup.sh" mongodb
+        export COLOCK_MONGODB_SERVER=${COLOCK_MONGODB_SERVER:-$colock_mongodb/bin/secantusd-py}
+        [ -x "$COLOCK_MONGODB_SERVER" ] || continue
     fi
     start "$server" "$variable"
 done

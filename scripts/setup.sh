@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what colock is built and tested with. Run again, it finds everything in place and ends at once.
 #
-#   scripts/setup.sh [build|sanitizers|format|servers|zookeeper|peers]...     (build, if nothing is named)
+#   scripts/setup.sh [build|sanitizers|format|servers|zookeeper|mongodb|peers]...     (build, if nothing is named)
 #
 # Debian 12 and 13: what is missing comes from the system's own package archive; Boost 1.92, which is newer than both, is
 # unpacked into ${XDG_CACHE_HOME:-~/.cache}/colock. Other systems: says what to install.
@@ -125,6 +125,7 @@ setup_build() {
     # The headers are also those of the client with threads, which cannot be installed beside it: whoever has that one
     # keeps it, and does without colock::zookeeper.
     need '[ -f /usr/include/zookeeper/zookeeper.h ] || [ -z "$debian" ]' libzookeeper-st-dev "ZooKeeper's C client"
+    need 'pkg-config --exists libmongoc-1.0 || [ -z "$debian" ]' libmongoc-dev "libmongoc >= 1.23 with its headers"
     install_missing
     . "$colock_root/scripts/environment.sh"
 
@@ -188,6 +189,24 @@ setup_zookeeper() {
 }
 zookeeper_is_there() { [ -n "${COLOCK_ZOOKEEPER_CLASSES:-}" ] || [ -f "${colock_zookeeper_classes%%:*}" ]; }
 
+# A server that speaks MongoDB's protocol. Where it cannot be had, its tests are skipped.
+setup_mongodb() {
+    mongodb_is_there && say "mongodb: ready" && return 0
+    if [ -n "$debian" ]; then
+        need 'python3 -c "import venv, ensurepip"' python3-venv "Python >= 3.10 with venv"
+        install_missing
+    fi
+    say "installing a MongoDB test server into $colock_mongodb"
+    if python3 -m venv --clear "$colock_mongodb" >"$log" 2>&1 &&
+        "$colock_mongodb/bin/pip" install "SecantusDB==${colock_mongodb##*-}" >>"$log" 2>&1; then
+        touch "$colock_mongodb/installed"
+        say "mongodb: ready"
+    else
+        say "mongodb: without a server ($(grep . "$log" | tail -n 1)); the tests that need one are skipped"
+    fi
+}
+mongodb_is_there() { [ -n "${COLOCK_MONGODB_SERVER:-}" ] || [ -f "$colock_mongodb/installed" ]; }
+
 # Other lock libraries, in the versions that benchmarks/peers names: tests and the benchmark run them beside colock. What
 # cannot be had is said, and they do without it.
 setup_peers() {
@@ -245,8 +264,8 @@ log=$scratch/log
 [ $# -gt 0 ] || set -- build
 for part; do
     case $part in
-    build | sanitizers | format | servers | zookeeper | peers) ;;
-    *) fail "unknown part '$part'; known: build, sanitizers, format, servers, zookeeper, peers" ;;
+    build | sanitizers | format | servers | zookeeper | mongodb | peers) ;;
+    *) fail "unknown part '$part'; known: build, sanitizers, format, servers, zookeeper, mongodb, peers" ;;
     esac
 done
 for part; do "setup_$part"; done

@@ -19,4 +19,4 @@ scripts/build.sh "$preset" "${targets[@]}"
 
 scripts/setup.sh peers
 echo "test: $preset"
-scripts/servers.sh run redis zookeeper -- ctest --preset "$preset" --parallel "$(nproc)" "$@"
+scripts/servers.sh run redis zookeeper mongodb -- ctest --preset "$preset" --parallel "$(nproc)" "$@"

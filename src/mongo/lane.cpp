@@ -158,7 +158,7 @@ void lane::on_log(std::string_view message) noexcept
     }
 }
 
-void lane::context_shutdown() noexcept
+void lane::drop() noexcept
 {
     closing_ = true;
     timer_.reset();
@@ -166,6 +166,7 @@ void lane::context_shutdown() noexcept
     while (!fiber_.ended())
         fiber_.resume();
     task_ = nullptr;
+    strand_ = {};
 }
 
 } // namespace colock::mongo::detail

@@ -37,8 +37,8 @@ public:
     virtual void performed() = 0;
 };
 
-/// Behind every URL that the driver is given: it tries nothing again, looks for nobody in the background and asks nothing
-/// that we did not ask. Of what it sleeps for, none is left; a connection is given up after two seconds.
+/// Behind every URL that the driver is given: it tries nothing again, looks for nobody in the background and asks
+/// nothing that we did not ask. Of what it sleeps for, none is left; a connection is given up after two seconds.
 inline constexpr const char* driver_options =
     "/?directConnection=true&retryReads=false&retryWrites=false&heartbeatFrequencyMS=2147483647"
     "&socketCheckIntervalMS=2147483647&socketTimeoutMS=2147483647&connectTimeoutMS=2000";
@@ -84,8 +84,10 @@ public:
     /// It ends as soon as the driver has come back; what is under way fails.
     void close();
     [[nodiscard]] bool closed() const noexcept { return fiber_.ended(); }
+    /// The same, but nobody is told.
+    void drop() noexcept;
 
-    void context_shutdown() noexcept override;
+    void context_shutdown() noexcept override { drop(); }
 
 private:
     static ::_mongoc_stream_t* initiate(
@@ -101,7 +103,7 @@ private:
     [[nodiscard]] std::shared_ptr<connection> connect(const std::string& host, const std::string& port) override;
     void on_log(std::string_view message) noexcept override;
 
-    const asio::any_io_executor strand_;
+    asio::any_io_executor strand_;
     const std::string url_;
     asio::ssl::context* const tls_;
     const std::weak_ptr<lane_owner> owner_;

@@ -13,7 +13,8 @@ lanes::lanes(const asio::any_io_executor& strand, std::string url, asio::ssl::co
 
 lanes::~lanes()
 {
-    close_all();
+    for (const auto& each : open_)
+        each->drop();
 }
 
 void lanes::ask(task_ptr asked, lease_clock::time_point deadline)

@@ -28,6 +28,7 @@ public:
     /// \param url of the driver
     /// \param tls lives as long; null: none
     lanes(const asio::any_io_executor& strand, std::string url, asio::ssl::context* tls, std::size_t most);
+    /// Nobody is told of what is under way.
     ~lanes();
     lanes(const lanes&) = delete;
     lanes& operator=(const lanes&) = delete;

@@ -94,8 +94,13 @@ bool child_process::alive()
 void child_process::signal(int number) const
 {
     // Of what has ended: no process of anybody else's.
-    if (id_ > 0)
-        ::kill(id_, number);
+    if (id_ <= 0)
+        return;
+    ::kill(id_, number);
+    // Until then its threads go on.
+    ::siginfo_t stopped;
+    if (number == SIGSTOP)
+        ::waitid(P_PID, static_cast<::id_t>(id_), &stopped, WSTOPPED | WEXITED | WNOWAIT);
 }
 
 void child_process::kill() noexcept

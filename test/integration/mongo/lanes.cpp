@@ -66,28 +66,48 @@ private:
 };
 using noted_ptr = std::shared_ptr<noted>;
 
+/// What must not outlive the context.
+struct members final : context_member
+{
+    void context_shutdown() noexcept override
+    {
+        all.reset();
+        strand = {};
+    }
+
+    asio::any_io_executor strand;
+    std::shared_ptr<lanes> all;
+};
+
 /// Lanes to a server, on a context of their own.
 struct scene
 {
     explicit scene(std::uint16_t port, std::size_t most = 8)
-        : strand(asio::make_strand(*io)),
-          all(std::make_shared<lanes>(strand, "mongodb://127.0.0.1:" + std::to_string(port) + driver_options, nullptr, most))
     {
+        of_context->strand = asio::make_strand(*io);
+        of_context->all = std::make_shared<lanes>(
+            of_context->strand, "mongodb://127.0.0.1:" + std::to_string(port) + driver_options, nullptr, most);
+        join_context(io->get_executor(), of_context);
     }
     ~scene()
     {
-        if (io) {
-            all->close_all();
-            io->run_for(patience);
-        }
+        if (!of_context->all)
+            return;
+        of_context->all->close_all();
+        io->run_for(patience);
     }
 
     noted_ptr ask(std::string_view asked, lease_clock::duration within = patience, std::function<void()> then = {})
     {
         auto made = std::make_shared<noted>(asked, std::move(then));
-        asio::post(strand, [this, made, deadline = lease_clock::now() + within] { all->ask(made, deadline); });
+        post([made, deadline = lease_clock::now() + within](lanes& all) { all.ask(made, deadline); });
         return made;
     }
+    void post(std::function<void(lanes&)> act)
+    {
+        asio::post(of_context->strand, [on = of_context, act = std::move(act)] { act(*on->all); });
+    }
+    [[nodiscard]] const lanes& all() const { return *of_context->all; }
     const answer& wait_for(const noted_ptr& asked) const
     {
         run_until(*io, [&] { return asked->done(); });
@@ -100,8 +120,7 @@ struct scene
     }
 
     std::unique_ptr<asio::io_context> io = std::make_unique<asio::io_context>();
-    asio::any_io_executor strand;
-    std::shared_ptr<lanes> all;
+    std::shared_ptr<members> of_context = std::make_shared<members>();
     noted_ptr last;
 };
 
@@ -111,7 +130,7 @@ constexpr auto count_up = R"({"findAndModify": "lanes", "query": {"_id": "n"}, "
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(mongo_lanes)
+BOOST_AUTO_TEST_SUITE(mongo_lanes, *boost::unit_test::precondition(has_mongodb))
 
 BOOST_AUTO_TEST_CASE(a_command_is_answered)
 {
@@ -132,15 +151,15 @@ BOOST_AUTO_TEST_CASE(what_is_asked_at_once_shares_the_lanes_and_waits_for_them)
     std::size_t most_waiting = 0;
     for (const auto& each : asked) {
         run_until(*test.io, [&] {
-            most_open = std::max(most_open, test.all->open());
-            most_waiting = std::max(most_waiting, test.all->waiting());
+            most_open = std::max(most_open, test.all().open());
+            most_waiting = std::max(most_waiting, test.all().waiting());
             return each->done();
         });
         BOOST_TEST(each->got().what == kind::done, each->got().why);
     }
     BOOST_TEST(most_open == 3u);
     BOOST_TEST(most_waiting == 27u);
-    BOOST_TEST(test.all->under_way() == 0u);
+    BOOST_TEST(test.all().under_way() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(they_wait_in_the_order_in_which_they_came)
@@ -160,10 +179,10 @@ BOOST_AUTO_TEST_CASE(what_waits_can_be_withdrawn)
     const auto first = test.ask(ping);
     const auto second = test.ask(count_up);
     const auto third = test.ask(ping);
-    asio::post(test.strand, [&] {
-        BOOST_TEST(!test.all->withdraw(*first));
-        BOOST_TEST(test.all->withdraw(*second));
-        BOOST_TEST(!test.all->withdraw(*second));
+    test.post([&](lanes& all) {
+        BOOST_TEST(!all.withdraw(*first));
+        BOOST_TEST(all.withdraw(*second));
+        BOOST_TEST(!all.withdraw(*second));
     });
     BOOST_TEST(test.wait_for(third).what == kind::done);
     BOOST_TEST(!second->done());
@@ -176,7 +195,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_is_refused_leaves_its_lane)
     BOOST_TEST(got.what == kind::refused);
     BOOST_TEST(got.code == 59);
     BOOST_TEST(got.why.find("noSuchCommand") != std::string::npos, got.why);
-    BOOST_TEST(test.all->open() == 1u);
+    BOOST_TEST(test.all().open() == 1u);
     BOOST_TEST(test.say(ping).what == kind::done);
 }
 
@@ -204,7 +223,7 @@ BOOST_AUTO_TEST_CASE(where_nobody_listens_nothing_is_sent)
     const auto& got = test.say(ping);
     BOOST_TEST(got.what == kind::unsent);
     BOOST_TEST(got.spoils);
-    BOOST_TEST(test.all->open() == 0u);
+    BOOST_TEST(test.all().open() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_given_up_at_the_deadline)
@@ -226,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_command_whose_reply_is_lost_has_an_unknown_outcome)
     const auto& got = test.say(count_up);
     BOOST_TEST(got.what == kind::unknown);
     BOOST_TEST(got.spoils);
-    BOOST_TEST(test.all->open() == 0u);
+    BOOST_TEST(test.all().open() == 0u);
     // And it has happened.
     const auto& again = test.say(count_up);
     BOOST_TEST(again.what == kind::done, again.why);
@@ -262,8 +281,8 @@ BOOST_AUTO_TEST_CASE(what_is_under_way_when_all_are_closed_ends)
     link.silence(true);
     const auto first = test.ask(ping);
     const auto second = test.ask(ping);
-    run_until(*test.io, [&] { return test.all->under_way() == 2; });
-    asio::post(test.strand, [&] { test.all->close_all(); });
+    run_until(*test.io, [&] { return test.all().under_way() == 2; });
+    test.post([](lanes& all) { all.close_all(); });
     BOOST_TEST(test.wait_for(first).what == kind::unknown);
     // That lane was being connected.
     BOOST_TEST(test.wait_for(second).what == kind::unsent);
@@ -282,7 +301,7 @@ BOOST_AUTO_TEST_CASE(a_context_that_ends_ends_what_is_under_way)
     const auto first = test.ask(ping);
     const auto second = test.ask(ping);
     const auto third = test.ask(ping);
-    run_until(*test.io, [&] { return test.all->under_way() == 2 && test.all->waiting() == 1; });
+    run_until(*test.io, [&] { return test.all().under_way() == 2 && test.all().waiting() == 1; });
     test.io.reset();
     BOOST_TEST(!first->done());
     BOOST_TEST(!second->done());

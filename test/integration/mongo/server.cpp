@@ -4,13 +4,26 @@
 #include "support/sockets.hpp"
 
 #include <csignal>
+#include <iostream>
 #include <string>
 
 namespace colock::testing {
 
+boost::test_tools::assertion_result has_mongodb(boost::unit_test::test_unit_id suite)
+{
+    if (!from_environment("COLOCK_TEST_MONGODB", "").empty())
+        return true;
+    const char* const why = "there is no MongoDB server; see scripts/servers.sh";
+    std::cout << "skipped: " << boost::unit_test::framework::get(suite, boost::unit_test::TUT_ANY).full_name() << ": "
+              << why << std::endl;
+    boost::test_tools::assertion_result none(false);
+    none.message() << why;
+    return none;
+}
+
 std::uint16_t shared_mongodb()
 {
-    const auto url = from_environment("COLOCK_TEST_MONGODB", "mongodb://127.0.0.1:27017");
+    const auto url = from_environment("COLOCK_TEST_MONGODB", "");
     return static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
 }
 

@@ -4,10 +4,15 @@
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
 
+#include <boost/test/unit_test.hpp>
+
 #include <cstdint>
 #include <filesystem>
 
 namespace colock::testing {
+
+/// A precondition: there is a server. ctest reports the suite as skipped otherwise.
+[[nodiscard]] boost::test_tools::assertion_result has_mongodb(boost::unit_test::test_unit_id suite);
 
 /// The port of the server that tests share.
 [[nodiscard]] std::uint16_t shared_mongodb();
