@@ -40,7 +40,7 @@ private:
         if (!state.creates.empty())
             look_for_lost();
         else if (state.node.empty())
-            make();
+            take_place();
         else
             list();
     }
@@ -65,7 +65,7 @@ private:
         const auto found = made_for(prefix_, got.names);
         left_ = found.size();
         if (found.empty()) {
-            make();
+            take_place();
             return;
         }
         for (const auto& each : found) {
@@ -98,9 +98,17 @@ private:
         if (--left_ > 0)
             return;
         if (state.node.empty())
-            make();
+            take_place();
         else
             list();
+    }
+
+    void take_place()
+    {
+        if (talks().folders().recall(folder_) == folder_memory::found::unknown)
+            make_folder();
+        else
+            make();
     }
 
     /// With the line, in one write, where more than one may stand in that.
@@ -114,17 +122,15 @@ private:
             return;
         }
         is_creating_ = true;
-        const auto known = talks().folders().recall(folder_);
         // The data of other libraries' folders is theirs.
         const bool enters = config().standard() && !makes_folder_;
-        is_listing_ = !enters || known == folder_memory::found::crowded;
+        is_listing_ = !enters || talks().folders().recall(folder_) == folder_memory::found::crowded;
+        const auto data = config().standard() ? to_text(*claim_, claim_->ttl()) : std::string();
         if (enters)
-            by->enter(folder_, prefix_, to_text(*claim_, claim_->ttl()),
-                known == folder_memory::found::unknown ? company::none : with(), then(&create_operation::made));
+            by->enter(folder_, prefix_, data, with(), then(&create_operation::made));
         else
-            by->create(child_path(folder_, prefix_),
-                config().standard() ? to_text(*claim_, claim_->ttl()) : std::string(), node_kind::ephemeral_sequential,
-                then(&create_operation::made));
+            by->create(
+                child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, then(&create_operation::made));
         if (is_listing_)
             by->children(folder_, then(&create_operation::listed));
     }
@@ -136,15 +142,14 @@ private:
         if (got.ok() && got.stat.ephemeral_owner == talks().id()) {
             state.node = got.text;
             state.fence = static_cast<std::uint64_t>(got.stat.created_in);
-            talks().folders().note(
-                folder_, got.crowd > 1 ? folder_memory::found::crowded : folder_memory::found::quiet);
+            note_folders(got.crowd > 1 ? folder_memory::found::crowded : folder_memory::found::quiet);
             // Alone there, it is the first.
             if (got.crowd == 1)
                 grant();
             else if (!is_listing_)
                 list();
         } else if (got.what == status::no_node) {
-            talks().folders().note(folder_, folder_memory::found::unknown);
+            note_folders(folder_memory::found::unknown);
             make_folder();
         } else {
             if (got.what == status::unanswered)
@@ -153,7 +158,14 @@ private:
         }
     }
 
-    /// And the node again, in one write.
+    void note_folders(folder_memory::found how)
+    {
+        talks().folders().note(folder_, how);
+        if (makes_folder_)
+            talks().folders().note(bucket_folder(config(), claim_->key()), how);
+    }
+
+    /// And the node, in one write.
     void make_folder()
     {
         begin_round();
@@ -161,7 +173,9 @@ private:
         auto* const by = ask();
         if (!by)
             return;
-        make_nodes(*by, bucket_folder(config(), claim_->key()));
+        const auto bucket = bucket_folder(config(), claim_->key());
+        if (talks().folders().recall(bucket) == folder_memory::found::unknown)
+            make_nodes(*by, bucket);
         by->create(folder_, {}, plain_folders_ ? node_kind::persistent : node_kind::container,
             then(&create_operation::made_folder));
         make();
