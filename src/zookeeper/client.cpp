@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 /// Between two turns while locks are held, and nothing else is going on.
 constexpr lease_clock::duration calm_pace = 1s;
 /// Operations that are started in one go.
-constexpr int most_started = 256;
+constexpr int most_started = 128;
 
 } // namespace
 

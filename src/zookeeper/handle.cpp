@@ -358,6 +358,7 @@ void handle::multi(const std::vector<change>& changes, std::unique_ptr<request> 
     // The number that the server appends has at most eleven characters.
     constexpr std::size_t room = 12;
     auto all = std::make_unique<transaction>(std::move(asked->done), true);
+    all->size = asked->size;
     all->operations.resize(changes.size());
     all->results.resize(changes.size());
     all->paths.resize(changes.size());

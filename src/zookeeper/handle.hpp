@@ -54,6 +54,8 @@ struct request : told
     replied done;
     reply answer;
     bool writes;
+    /// Of how many it tells.
+    int size = 1;
     lease_clock::time_point sent;
 };
 

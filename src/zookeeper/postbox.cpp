@@ -7,19 +7,21 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-/// Requests and changes that are told in one go. A request may be one of several that travelled together.
-constexpr int most_told = 64;
+/// Requests and changes that are told in one go, or a few more.
+constexpr int most_told = 256;
 
-void tell_one(told& each, session_events* to)
+/// Returns how many that were.
+int tell_one(told& each, session_events* to)
 {
     if (each.what == told::kind::change) {
         if (to)
             to->on_changed(static_cast<told_change&>(each).path);
-        return;
+        return 1;
     }
     auto& asked = static_cast<request&>(each);
     if (asked.done)
         asked.done(std::move(asked.answer));
+    return asked.size;
 }
 
 } // namespace
@@ -74,10 +76,10 @@ void postbox::tell_news(session_events& to)
 
 void postbox::tell_some(session_events* to)
 {
-    for (int i = 0; i < most_told && !told_.empty(); ++i) {
+    for (int told_so_far = 0; told_so_far < most_told && !told_.empty();) {
         const std::unique_ptr<told> each(&told_.front());
         told_.pop_front();
-        tell_one(*each, to);
+        told_so_far += tell_one(*each, to);
     }
 }
 

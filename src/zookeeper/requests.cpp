@@ -185,7 +185,9 @@ void requests::send_joint(handle& by, std::vector<wish>& all)
         for (const auto i : part)
             together.add(all[which[i]]);
         const auto changes = together.take_changes();
-        by.multi(changes, std::make_unique<request>(std::move(together), true));
+        auto asked = std::make_unique<request>(std::move(together), true);
+        asked->size = static_cast<int>(part.size());
+        by.multi(changes, std::move(asked));
     }
 }
 
