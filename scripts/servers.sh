@@ -17,6 +17,7 @@
 #   COLOCK_REDIS_SERVER    the redis-server binary
 #   COLOCK_REDIS_WITHOUT_TLS   set if that one was built without TLS: what needs it is skipped, and said to be
 #   COLOCK_ZOOKEEPER_CLASSES   ZooKeeper's class path
+#   COLOCK_CURATOR_CLASSES     Curator's
 #   COLOCK_MONGODB_SERVER      the server that speaks MongoDB's protocol
 #   COLOCK_TOXIPROXY       the Toxiproxy server binary
 set -euo pipefail
@@ -45,6 +46,7 @@ shift
 "$colock_root/scripts/setup.sh" servers
 export COLOCK_REDIS_SERVER=${COLOCK_REDIS_SERVER:-$(command -v redis-server || echo "$colock_redis_server")}
 export COLOCK_TOXIPROXY=${COLOCK_TOXIPROXY:-$colock_toxiproxy}
+export COLOCK_CURATOR_CLASSES=${COLOCK_CURATOR_CLASSES:-$colock_curator_classes}
 
 scratch=$(mktemp -d)
 children=()

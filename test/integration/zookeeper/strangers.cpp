@@ -3,6 +3,7 @@
 // The layouts of other libraries, in one line with these.
 
 #include "server.hpp"
+#include "support/process.hpp"
 #include "support/run.hpp"
 #include "support/stranger.hpp"
 
@@ -35,30 +36,27 @@ struct library
     std::vector<std::string> (*command)();
 };
 
-std::string jar(const char* name)
-{
-    return std::string("/usr/share/java/") + name + ".jar";
-}
-
 std::string program(const char* name)
 {
     return std::string(COLOCK_STRANGERS) + "/" + name;
 }
 
+std::string curator_classes()
+{
+    return from_environment("COLOCK_CURATOR_CLASSES", {});
+}
+
 // A script to be compiled when it is run needs more than what runs a server.
 const library curator{"curator",
     [] {
-        const bool there =
-            std::filesystem::exists(jar("curator-recipes")) && std::system("javac -version >/dev/null 2>&1") == 0;
+        const auto classes = curator_classes();
+        const bool there = std::filesystem::exists(classes.substr(0, classes.find(':'))) &&
+                           std::system("javac -version >/dev/null 2>&1") == 0;
         return std::string(there ? "" : "there is no Curator, or no Java compiler; see scripts/setup.sh peers");
     },
     [] {
-        std::string classes;
-        for (const auto* const each :
-            {"curator-recipes", "curator-framework", "curator-client", "zookeeper", "guava", "slf4j-simple"})
-            classes += (classes.empty() ? "" : ":") + jar(each);
         return std::vector<std::string>{"java", "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp",
-            classes, program("Curator.java")};
+            curator_classes(), program("Curator.java")};
     }};
 const library kazoo{"kazoo",
     [] {
