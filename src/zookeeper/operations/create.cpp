@@ -160,9 +160,20 @@ private:
 
     void note_folders(folder_memory::found how)
     {
-        talks().folders().note(folder_, how);
-        if (makes_folder_)
-            talks().folders().note(bucket_folder(config(), claim_->key()), how);
+        auto& folders = talks().folders();
+        folders.note(folder_, how);
+        // The one that it is in may be gone, too.
+        if (how == folder_memory::found::unknown)
+            folders.note(bucket_folder(config(), claim_->key()), how);
+    }
+
+    /// Those that come after it in this write need not ask for it.
+    void make_once(requests& by, const std::string& folder)
+    {
+        if (talks().folders().recall(folder) != folder_memory::found::unknown)
+            return;
+        make_nodes(by, folder);
+        talks().folders().note(folder, folder_memory::found::quiet);
     }
 
     /// And the node, in one write.
@@ -173,9 +184,7 @@ private:
         auto* const by = ask();
         if (!by)
             return;
-        const auto bucket = bucket_folder(config(), claim_->key());
-        if (talks().folders().recall(bucket) == folder_memory::found::unknown)
-            make_nodes(*by, bucket);
+        make_once(*by, bucket_folder(config(), claim_->key()));
         by->create(folder_, {}, plain_folders_ ? node_kind::persistent : node_kind::container,
             then(&create_operation::made_folder));
         make();

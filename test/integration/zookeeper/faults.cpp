@@ -154,6 +154,8 @@ BOOST_AUTO_TEST_CASE(locks_that_are_taken_together_stand_in_nobodys_way_if_some_
         for (const auto* const key : {"k3", "k11", "k12", "k30"})
             BOOST_TEST(vandal.remove(bucket_of(key) + '/' + key).ok());
     }
+    // Nobody was told that his had failed.
+    BOOST_TEST(all.stats().attempts == 3 * fences.size());
     check_end();
 }
 

@@ -65,6 +65,25 @@ BOOST_AUTO_TEST_CASE(what_was_lost_stands_in_nobodys_way_when_its_session_comes_
     by.give_back(next);
 }
 
+BOOST_AUTO_TEST_CASE(who_has_been_there_before_waits_like_everybody_else)
+{
+    auto &one = add(), &two = add(), &three = add();
+    for (auto* const each : {&one, &two, &three})
+        run(run(each->acquire("k")).release(on_failure::raise));
+    auto held = run(one.acquire("k"));
+    auto waits = start(io, two.acquire("k"));
+    until([&] { return waits.done() || two.stats().busy > 0; });
+    BOOST_TEST(!waits.done());
+    BOOST_TEST(!run(three.try_acquire("k")).has_value());
+    BOOST_TEST(nodes().size() == 2U);
+    const auto fence = held.fence();
+    run(held.release());
+    auto next = waits.get(io);
+    BOOST_TEST(next.fence() > fence);
+    run(next.release());
+    check_end();
+}
+
 BOOST_AUTO_TEST_CASE(a_thousand_local_waiters_stand_there_as_two_nodes)
 {
     auto& one = add();
