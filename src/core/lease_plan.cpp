@@ -22,9 +22,9 @@ bool lease_plan::arrives_in_time(
     const auto leaves = [&](time_point ends, milliseconds by_default) {
         return ends == time_point::max() || saturating_add(now, of.minimum_validity.value_or(by_default)) <= ends;
     };
-    // A session may be much shorter than the ttl, and be raised all the time: enough for the margin of a body.
+    // A session may be much shorter than the ttl, and be raised all the time.
     return leaves(local_deadline(granted.sent, granted.ttl), std::max(10ms, granted.ttl / 10)) &&
-           leaves(session_until, std::clamp(granted.ttl / 10, 10ms, 1000ms));
+           leaves(session_until, std::clamp(granted.ttl / 100, 10ms, 100ms));
 }
 
 lease_plan::time_point lease_plan::bound(lease_request by) const noexcept
@@ -38,8 +38,12 @@ lease_plan::time_point lease_plan::stands(lease_request by) noexcept
     return bound(by);
 }
 
-lease_plan::time_point lease_plan::granted(lease_request by) noexcept
+lease_plan::time_point lease_plan::granted(lease_request by, time_point session_until) noexcept
 {
+    if (session_until != time_point::max()) {
+        const auto tenth = std::clamp<lease_clock::duration>((session_until - by.sent) / 10, 0ms, longest_margin);
+        session_margin_ = std::chrono::duration_cast<decltype(session_margin_)>(tenth);
+    }
     if (by.ttl > 0ms && max_hold_ > 0ms)
         hold_until_ = saturating_add(by.sent, max_hold_);
     return extended(by, by.ttl);
@@ -92,8 +96,8 @@ lease_plan::time_point lease_plan::stop_at(time_point stands_until, const margin
 {
     if (!body_runs_ || body_stops_ || stands_until == time_point::max())
         return time_point::max();
-    return stands_until -
-           (of.stop_margin ? lease_clock::duration(*of.stop_margin) : std::min<lease_clock::duration>(span_ / 10, 1s));
+    const auto by_default = std::min<lease_clock::duration>(span_ / 10, session_margin_);
+    return stands_until - (of.stop_margin ? lease_clock::duration(*of.stop_margin) : by_default);
 }
 
 lease_plan::decision lease_plan::next(

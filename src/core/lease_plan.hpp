@@ -70,7 +70,8 @@ public:
         lease_request granted, time_point session_until, time_point now, const margins& of) noexcept;
 
     // The lease begins, and changes: each returns until when it stands, as far as requests decide that.
-    [[nodiscard]] time_point granted(lease_request by) noexcept;
+    /// \param session_until of the session that carries it
+    [[nodiscard]] time_point granted(lease_request by, time_point session_until = time_point::max()) noexcept;
     /// `ttl` is that of the lock: a renewal before the end of max_hold asks for less.
     [[nodiscard]] time_point extended(lease_request by, milliseconds ttl) noexcept;
     /// A shorter ttl counts from the request on, because its answer may never come.
@@ -114,6 +115,8 @@ public:
     [[nodiscard]] bool is_bounded() const noexcept { return hold_until_ != time_point::max(); }
 
 private:
+    static constexpr std::chrono::duration<std::uint16_t, std::milli> longest_margin{1000};
+
     [[nodiscard]] time_point stands(lease_request by) noexcept;
     [[nodiscard]] time_point bound(lease_request by) const noexcept;
     [[nodiscard]] time_point stop_at(time_point stands_until, const margins& of) const noexcept;
@@ -126,9 +129,11 @@ private:
     /// Coroutines that wait for the loss.
     std::uint32_t listeners_ = 0;
     lost_reason stop_reason_ = lost_reason::expired;
-    bool renews_ = false;
-    bool body_runs_ = false;
-    bool body_stops_ = false;
+    bool renews_ : 1 = false;
+    bool body_runs_ : 1 = false;
+    bool body_stops_ : 1 = false;
+    /// How long before the end of a session a body stops: a session may be much shorter than the ttl.
+    std::chrono::duration<std::uint16_t, std::milli> session_margin_{longest_margin};
 };
 
 } // namespace colock::detail

@@ -17,7 +17,7 @@ void leases::hold(record& wanted, std::uint64_t fence)
 {
     wanted.fence = fence;
     wanted.granted = true;
-    wanted.lease().set_ttl_bound(wanted.plan.granted(request_of(wanted, wanted.ttl())));
+    wanted.lease().set_ttl_bound(wanted.plan.granted(request_of(wanted, wanted.ttl()), wanted.lease().session_until()));
     wanted.has_acquired();
     wanted.move_to(phase::held);
     held_.push_back(wanted);

@@ -28,8 +28,20 @@ client_base::~client_base() = default;
 interest client_base::watch(const std::string& source)
 {
     interest made(std::shared_ptr<wait_sources>(keep(*this), &sources_), source);
+    listen_soon();
+    return made;
+}
+
+void client_base::watch_again(const std::string& source)
+{
+    if (!sources_.armed(source))
+        listen_soon();
+}
+
+void client_base::listen_soon()
+{
     if (listening_due_.exchange(true))
-        return made;
+        return;
     try {
         on_strand(*this, [](client_base& self) {
             self.listening_due_ = false;
@@ -41,7 +53,6 @@ interest client_base::watch(const std::string& source)
         listening_due_ = false;
         throw;
     }
-    return made;
 }
 
 connection_plan::surroundings client_base::all_surroundings() const noexcept

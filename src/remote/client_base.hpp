@@ -33,6 +33,8 @@ public:
     ~client_base() override;
 
     [[nodiscard]] interest watch(const std::string& source);
+    /// Somebody goes on waiting for it, after an event: where its events come once, the server is asked for the next.
+    void watch_again(const std::string& source);
 
     /// Closes what nobody needs, and ends at the latest after `deadline`.
     void close(lease_clock::duration deadline, completion<closed> done);
@@ -117,6 +119,7 @@ protected:
     virtual void drop_all() noexcept = 0;
 
 private:
+    void listen_soon();
     [[nodiscard]] connection_plan::surroundings all_surroundings() const noexcept;
     void turn(lease_clock::time_point due);
     void close_if_idle();

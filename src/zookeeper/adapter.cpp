@@ -74,6 +74,8 @@ public:
             state->source.reset();
             state->source.emplace(talk().watch(state->blocker));
             state->watched = state->blocker;
+        } else {
+            talk().watch_again(state->blocker);
         }
         if (!state->source->wait(*claim, done))
             done(woken{});

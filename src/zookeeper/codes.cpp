@@ -22,6 +22,9 @@ status status_of(int code) noexcept
     case ZAUTHFAILED:
     case ZSESSIONCLOSEDREQUIRESASLAUTH:
         return status::access_denied;
+    // Not carried out.
+    case ZTHROTTLEDOP:
+        return status::unsent;
     case ZSESSIONEXPIRED:
         return status::ended;
     case ZCONNECTIONLOSS:

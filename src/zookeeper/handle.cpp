@@ -236,6 +236,12 @@ bool handle::has_hung_up() const noexcept
     return zoo_state(driver_) == ZOO_NOTCONNECTED_STATE;
 }
 
+void handle::use_servers(const std::string& servers)
+{
+    const guard driving(*this);
+    static_cast<void>(zoo_set_servers(driver_, servers.c_str()));
+}
+
 void handle::fail_all()
 {
     const guard driving(*this);
@@ -428,10 +434,9 @@ void handle::on_change(const char* path) noexcept
 
 void handle::on_log(const char* text) noexcept
 {
-    // Of what a driver that goes round in circles says, the first lines tell why.
-    constexpr std::size_t most = 64;
     try {
-        if (log_.size() < most)
+        // Of what a driver that goes round in circles says, the first lines tell why.
+        if (log_.size() < 64)
             log_.emplace_back(text);
     } catch (const std::bad_alloc&) {
         // Nobody decides by it.

@@ -109,6 +109,9 @@ public:
     /// not shut down, it blocks.
     void close() noexcept;
 
+    /// From now on these, while there is no connection; without memory those from before.
+    void use_servers(const std::string& servers);
+
     [[nodiscard]] phase now() const noexcept;
     /// A request could not be written: the driver has closed its socket, and told nobody.
     [[nodiscard]] bool has_hung_up() const noexcept;

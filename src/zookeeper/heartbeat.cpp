@@ -37,6 +37,9 @@ void heartbeat::opening() noexcept
 
 void heartbeat::opened(time_point sent, terms agreed)
 {
+    // What the terms from before have proven, these need not keep.
+    if (agreed.session_timeout < agreed_.session_timeout || agreed.server_tick > agreed_.server_tick)
+        valid_until_ = time_point::min();
     agreed_ = agreed;
     phase_ = phase::open;
     life_ = remote::liveness(patience);

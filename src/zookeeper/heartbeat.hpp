@@ -59,7 +59,7 @@ public:
 
     [[nodiscard]] action turn(time_point now) noexcept;
 
-    /// time_point::min() before the first handshake. Never goes back.
+    /// time_point::min() before the first handshake. Goes back only where a handshake has brought a shorter timeout.
     [[nodiscard]] time_point valid_until() const noexcept { return valid_until_; }
 
 private:

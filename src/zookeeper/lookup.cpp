@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <iterator>
 #include <memory>
+#include <random>
 #include <utility>
 
 namespace colock::zookeeper::detail {
@@ -41,9 +42,23 @@ struct search
 
 } // namespace
 
+struct lookup::memory
+{
+    std::vector<asio::ip::tcp::endpoint> known{};
+    bool searching = false;
+};
+
+lookup::lookup(const asio::any_io_executor& executor) : before_(std::make_shared<memory>()), names_(executor) {}
+
 void lookup::find(const std::vector<endpoint>& hosts, completion<result> done)
 {
-    const auto begun = std::make_shared<search>(std::move(done));
+    before_->searching = true;
+    const auto begun = std::make_shared<search>([before = before_, done = std::move(done)](result found) mutable {
+        before->searching = false;
+        before->known = found.servers;
+        std::ranges::shuffle(found.servers, std::random_device());
+        done(std::move(found));
+    });
     for (const auto& [host, port] : hosts) {
         // Only a name needs the resolver, which starts a thread.
         if (const auto known = remote::numeric_endpoint(host, port)) {
@@ -58,6 +73,20 @@ void lookup::find(const std::vector<endpoint>& hosts, completion<result> done)
             });
     }
     asio::post(names_.get_executor(), [begun] { begun->end_one(); });
+}
+
+void lookup::find_others(const std::vector<endpoint>& hosts, completion<result> done)
+{
+    const bool are_numeric = std::ranges::all_of(
+        hosts, [](const auto& each) { return remote::numeric_endpoint(each.host, each.port).has_value(); });
+    if (are_numeric || before_->searching)
+        return;
+    find(hosts, [old = before_->known, before = before_, done = std::move(done)](result found) mutable {
+        if (found.servers.empty())
+            before->known = std::move(old);
+        else if (!std::ranges::is_permutation(old, found.servers))
+            done(std::move(found));
+    });
 }
 
 } // namespace colock::zookeeper::detail

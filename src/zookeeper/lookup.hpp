@@ -8,6 +8,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,13 +31,18 @@ public:
         std::string trouble{};
     };
 
-    explicit lookup(const asio::any_io_executor& executor) : names_(executor) {}
+    explicit lookup(const asio::any_io_executor& executor);
 
-    /// Ends later, with what is known of all of them.
+    /// Ends later, with what is known of all of them, in no order: not all clients should begin with the same.
     void find(const std::vector<endpoint>& hosts, completion<result> done);
+    /// Tells of addresses only if they are others than were found before.
+    void find_others(const std::vector<endpoint>& hosts, completion<result> done);
     void cancel() { names_.cancel(); }
 
 private:
+    struct memory;
+
+    const std::shared_ptr<memory> before_;
     asio::ip::basic_resolver<asio::ip::tcp, asio::any_io_executor> names_;
 };
 

@@ -294,11 +294,14 @@ void requests::multi(std::vector<change> changes, replied done)
         submit({.what = kind::multi, .changes = std::move(changes)}, std::move(done));
 }
 
-void make_nodes(requests& by, const std::string& path)
+void make_nodes(requests& by, const std::string& path, const std::function<replied()>& told)
 {
+    const auto make = [&](const std::string& which) {
+        by.create(which, {}, node_kind::persistent, told ? told() : replied());
+    };
     for (std::size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1))
-        by.create(path.substr(0, end), {}, node_kind::persistent, replied());
-    by.create(path, {}, node_kind::persistent, replied());
+        make(path.substr(0, end));
+    make(path);
 }
 
 } // namespace colock::zookeeper::detail

@@ -5,6 +5,7 @@
 #include "zookeeper/reply.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -107,6 +108,7 @@ private:
 };
 
 /// Those that a node is in, and the node; what is there already stays.
-void make_nodes(requests& by, const std::string& path);
+/// \param told makes who is told of each; without, nobody is
+void make_nodes(requests& by, const std::string& path, const std::function<replied()>& told = {});
 
 } // namespace colock::zookeeper::detail

@@ -13,7 +13,6 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,7 +38,6 @@ struct session::runtime
 
     asio::any_io_executor strand;
     lookup names;
-    std::vector<asio::ip::tcp::endpoint> servers{};
     wire line;
     asio::steady_timer turns;
     asio::steady_timer retry;
@@ -85,9 +83,8 @@ void session::start()
     runtime_->names.find(settings_.where.servers, [self = shared_from_this()](lookup::result found) {
         if (self->phase_ != phase::resolving || !self->runtime_)
             return;
-        self->runtime_->servers = std::move(found.servers);
-        if (!self->runtime_->servers.empty()) {
-            self->open();
+        if (!found.servers.empty()) {
+            self->open(server_list(found.servers));
             return;
         }
         self->post_.set_trouble(std::move(found.trouble));
@@ -97,17 +94,23 @@ void session::start()
     });
 }
 
-void session::open()
+void session::open(const std::string& servers)
 {
-    auto& run = *runtime_;
-    // Not all clients of an ensemble should begin with the same server.
-    std::ranges::shuffle(run.servers, std::random_device());
     const auto& where = settings_.where;
-    handle_ = std::make_unique<handle>(server_list(run.servers), settings_.session_timeout,
+    handle_ = std::make_unique<handle>(servers, settings_.session_timeout,
         where.user.empty() ? std::string() : where.user + ':' + where.password, settings_.access);
     phase_ = phase::driving;
     turn();
     step(false, false);
+}
+
+/// None of its servers can be reached: their names may lead elsewhere by now, or some that led nowhere may lead there.
+void session::look_up_again()
+{
+    runtime_->names.find_others(settings_.where.servers, [self = shared_from_this()](const lookup::result& found) {
+        if (self->phase_ == phase::driving && !self->life_.connected())
+            self->handle_->use_servers(server_list(found.servers));
+    });
 }
 
 void session::turn()
@@ -142,9 +145,9 @@ void session::retry_in(lease_clock::duration delay)
             return;
         self->runtime_->resting = false;
         if (self->phase_ == phase::resolving)
-            self->start();
-        else
-            self->step(false, false);
+            return self->start();
+        self->look_up_again();
+        self->step(false, false);
     });
 }
 

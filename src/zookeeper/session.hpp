@@ -18,6 +18,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace colock::zookeeper::detail {
@@ -74,7 +75,8 @@ private:
         over,
     };
 
-    void open();
+    void open(const std::string& servers);
+    void look_up_again();
     void turn();
     void retry_in(lease_clock::duration delay);
     void post_step();

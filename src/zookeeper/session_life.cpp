@@ -71,6 +71,9 @@ bool session_life::answered(const told_list& fresh, time_point now)
 bool session_life::raise()
 {
     const auto until = heart_.valid_until();
+    // Leases count on what was certain before.
+    if (bound_ && until < bound_->valid_until())
+        bound_->end();
     const bool lives = bound_ && bound_->raise(until);
     const bool outlived = bound_ && !lives;
     if (!lives)

@@ -48,7 +48,7 @@ public:
 
     /// \param before the driver was asked to do something
     [[nodiscard]] change saw(handle::phase now, time_point before) noexcept;
-    /// False if it was away for too long: the bound is another one.
+    /// False if it was away for too long, or is granted less time than it had: the bound is another one.
     [[nodiscard]] bool greeted(std::int64_t id, std::chrono::milliseconds timeout);
     /// False as above.
     [[nodiscard]] bool answered(const told_list& fresh, time_point now);

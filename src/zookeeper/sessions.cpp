@@ -51,7 +51,11 @@ public:
     }
     void on_outlived() noexcept override
     {
-        hear([](sessions& all) { all.remove_lost(); });
+        hear([](sessions& all) {
+            all.remove_lost();
+            // Whoever was first while nothing was certain waits for news of the session.
+            all.watches_.changed({});
+        });
     }
     void on_expired() noexcept override
     {

@@ -11,6 +11,11 @@ namespace {
 
 constexpr std::size_t most_per_turn = 256;
 
+bool is_folder(std::string_view source)
+{
+    return source.ends_with('/');
+}
+
 } // namespace
 
 void wake_all(remote::wait_sources::completions ended)
@@ -25,7 +30,7 @@ bool watches::ask_some(requests& by)
     const auto asked = sources_.take_idle(most_per_turn);
     for (const auto& each : asked) {
         auto done = [self = owner_.keep(*this), each](const reply& answer) { self->answered(each, answer); };
-        if (each->name.ends_with('/'))
+        if (is_folder(each->name))
             by.children_and_watch(each->name.substr(0, each->name.size() - 1), std::move(done));
         else
             by.read_and_watch(each->name, std::move(done));
@@ -37,7 +42,12 @@ void watches::answered(const remote::wait_sources::source_ptr& which, const repl
 {
     // What is cut off is asked for again in the next round. What was refused, or is not there, may have changed:
     // whoever waits for it looks.
-    if (answer.what < status::unsent)
+    if (answer.what >= status::unsent)
+        return;
+    // A folder that is not there is not watched, but may be made at any time; a node has its name once.
+    if (answer.what == status::no_node && is_folder(which->name))
+        wake_all(sources_.disarmed({which->name}));
+    else
         wake_all(sources_.arm({which}));
 }
 

@@ -148,6 +148,8 @@ private:
                 grant();
             else if (!is_listing_)
                 list();
+        } else if (got.what == status::no_node && trouble_.what == status::access_denied) {
+            end_failed(trouble_);
         } else if (got.what == status::no_node) {
             note_folders(folder_memory::found::unknown);
             make_folder();
@@ -172,7 +174,7 @@ private:
     {
         if (talks().folders().recall(folder) != folder_memory::found::unknown)
             return;
-        make_nodes(by, folder);
+        make_nodes(by, folder, [this] { return then(&create_operation::made_folder); });
         talks().folders().note(folder, folder_memory::found::quiet);
     }
 
@@ -194,7 +196,7 @@ private:
     {
         if (got.what == status::refused && got.code == unimplemented)
             plain_folders_ = true;
-        else if (!got.ok() && got.what != status::node_exists)
+        else if (!got.ok() && got.what != status::node_exists && trouble_.what == status::no_node)
             trouble_ = got;
     }
 
@@ -207,6 +209,11 @@ private:
     void listed(const reply& got)
     {
         auto& state = state_of(*claim_);
+        // Others stand behind it: what was lost is looked for as soon as may be.
+        if (got.what == status::unanswered && claim_->queues() && !state.node.empty()) {
+            begin_anew();
+            return;
+        }
         if (!got.ok() && got.what != status::no_node) {
             end_failed(got);
             return;
@@ -310,7 +317,7 @@ private:
     bool is_listing_ = false;
     /// It is unknown whether there is a node.
     bool is_creating_ = false;
-    /// Why there is no folder.
+    /// Why there is no folder, by the first of those it would be in.
     reply trouble_{.what = status::no_node};
 };
 

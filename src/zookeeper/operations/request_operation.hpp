@@ -69,6 +69,12 @@ protected:
     [[nodiscard]] company with() const noexcept { return with_; }
     /// Answers that are still to come are not awaited.
     void begin_round() noexcept { ++round_; }
+    /// As soon as requests can be sent again, before its deadline.
+    void begin_anew()
+    {
+        ++round_;
+        owner_->again(*this);
+    }
     /// Before anybody is told.
     void end()
     {
@@ -85,12 +91,6 @@ protected:
     const std::shared_ptr<client> owner_;
 
 private:
-    void begin_anew()
-    {
-        ++round_;
-        owner_->again(*this);
-    }
-
     unsigned round_ = 0;
     company with_ = company::welcome;
     bool over_ = false;

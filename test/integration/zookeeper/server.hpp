@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace colock::testing {
@@ -69,6 +70,8 @@ public:
     void launch(const std::vector<std::string>& environment = {});
     /// The second.
     void wait_until_serving();
+    /// More of its configuration, from its next start on.
+    void configure(std::string lines) { peers_ = std::move(lines); }
 
 private:
     std::uint16_t port_ = 0;

@@ -105,6 +105,22 @@ BOOST_AUTO_TEST_CASE(a_body_stops_a_tenth_of_the_lease_before_its_end_and_at_mos
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_body_in_a_short_session_stops_a_tenth_of_that_before_its_end)
+{
+    lease_plan plan;
+    static_cast<void>(plan.granted({start, 30s}, start + 1500ms));
+    plan.body_begins();
+    BOOST_TEST((plan.due(start + 1500ms, by_default, false) == start + 1350ms));
+    // The session is raised; what is left of it in a whole was known at the grant.
+    BOOST_TEST((plan.due(start + 9s, by_default, false) == start + 8850ms));
+    BOOST_TEST((plan.due(start + 9s, {.stop_margin = 1s}, false) == start + 8s));
+
+    lease_plan in_a_long_one;
+    static_cast<void>(in_a_long_one.granted({start, 30s}, start + 12s));
+    in_a_long_one.body_begins();
+    BOOST_TEST((in_a_long_one.due(start + 12s, by_default, false) == start + 11s));
+}
+
 BOOST_AUTO_TEST_CASE(margins_of_ones_own_replace_those_that_follow_from_the_lease)
 {
     lease_plan plan;
@@ -122,8 +138,8 @@ BOOST_AUTO_TEST_CASE(margins_of_ones_own_replace_those_that_follow_from_the_leas
     BOOST_TEST(!lease_plan::arrives_in_time({start, 50ms}, never, local_deadline(start, 50ms) - 9ms, {}));
     BOOST_TEST(lease_plan::arrives_in_time({start, 0ms}, never, start + 1h, {}));
     // Of whichever ends first.
-    BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, start + 10s, start + 9s, {}));
-    BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, start + 10s, start + 9s + 1ns, {}));
+    BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, start + 10s, start + 9900ms, {}));
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, start + 10s, start + 9900ms + 1ns, {}));
     BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, start + 10s, start + 5s, {.minimum_validity = 5001ms}));
     BOOST_TEST(!lease_plan::arrives_in_time({start, 0ms}, start + 1s, start + 1s - 9ms, {}));
 }

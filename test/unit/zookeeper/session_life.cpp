@@ -83,6 +83,18 @@ BOOST_AUTO_TEST_CASE(one_that_was_away_for_too_long_gets_another_bound)
     BOOST_TEST(!life.bound()->has_ended(now));
 }
 
+BOOST_AUTO_TEST_CASE(one_that_is_granted_less_than_before_gets_another_bound)
+{
+    BOOST_TEST(connect(now));
+    const auto before = life.bound();
+    BOOST_TEST((life.saw(phase::connecting, now + 1s) == seen::suspended));
+    BOOST_TEST((life.saw(phase::greeting, now + 1s) == seen::none));
+    BOOST_TEST((life.saw(phase::connected, now + 1s) == seen::connected));
+    BOOST_TEST(!life.greeted(7, 2s));
+    BOOST_TEST(before->has_ended(now));
+    BOOST_TEST((life.bound()->valid_until() == now + 1s + 2s - 250ms - 22ms));
+}
+
 BOOST_AUTO_TEST_CASE(an_attempt_that_fails_suspends_nothing)
 {
     BOOST_TEST((life.saw(phase::connecting, now) == seen::none));

@@ -1,0 +1,197 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "locker_scene.hpp"
+#include "support/relay.hpp"
+#include "support/sockets.hpp"
+#include "zookeeper/names.hpp"
+
+#include <colock/error.hpp>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <dlfcn.h>
+#include <netdb.h>
+
+namespace {
+
+/// Where the name moving.test leads.
+std::atomic<const char*> moving_to{"127.0.0.1"};
+
+} // namespace
+
+extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found)
+{
+    using function = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
+    static const auto real = reinterpret_cast<function>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+    if (node && std::string_view(node) == "moving.test")
+        node = moving_to.load();
+    return real(node, service, hints, found);
+}
+
+namespace colock::testing {
+namespace {
+
+/// An attempt that is made for no reason but its age comes too late for any test.
+const auto hardly_ever = retry_policy::fixed(10min);
+
+std::string url_of(std::uint16_t port, std::string_view host = "127.0.0.1")
+{
+    return "zookeeper://" + std::string(host) + ':' + std::to_string(port);
+}
+
+/// \param lines of its configuration
+std::unique_ptr<zookeeper_server> make_server(const std::string& lines)
+{
+    std::unique_ptr<zookeeper_server> made;
+    on_free_port([&](std::uint16_t port) {
+        made = std::make_unique<zookeeper_server>(port, 1, lines);
+        made->start();
+    });
+    return made;
+}
+
+struct promise_scene : locker_scene
+{
+    explicit promise_scene(const std::string& lines = {}) : promise_scene(make_server(lines)) {}
+    explicit promise_scene(std::unique_ptr<zookeeper_server> only)
+        : locker_scene(url_of(only->port()), [port = only->port()] { return port; }), server(std::move(only)),
+          link(server->port())
+    {
+    }
+
+    void rest(lease_clock::duration how_long)
+    {
+        const auto begun = lease_clock::now();
+        until([&] { return lease_clock::now() - begun > how_long; });
+    }
+    [[nodiscard]] std::string linked() const { return url_of(link.port()); }
+
+    std::unique_ptr<zookeeper_server> server;
+    relay link;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(zookeeper_promises)
+
+/// The servers were started again, with another configuration.
+BOOST_AUTO_TEST_CASE(who_is_granted_less_time_at_a_reconnect_loses_what_counted_on_more)
+{
+    promise_scene at("maxSessionTimeout=20000\n");
+    auto held = at.run(at.add(20s, at.linked()).acquire("k", {.ttl = 0ms}));
+    at.server->kill();
+    at.server->configure("maxSessionTimeout=2000\n");
+    at.server->start();
+    at.until([&] { return at.told->reconnections == 1; });
+    at.until([&] { return !held.held(); });
+    // And stands in nobody's way.
+    auto next = at.run(at.add(2s).acquire("k", {.ttl = 0ms, .retry = hardly_ever}));
+    BOOST_TEST(!held.held());
+}
+
+BOOST_AUTO_TEST_CASE(a_root_that_may_not_be_made_is_access_denied)
+{
+    promise_scene at;
+    auto of_one = at.options();
+    of_one.user = "one";
+    of_one.password = "secret";
+    at.run(at.run(at.add(of_one).acquire("k")).release());
+    auto below = at.options();
+    below.url += "/below";
+    auto& other = at.add(below);
+    const auto is_denied = [](const error& refused) { return refused.code() == errc::access_denied; };
+    BOOST_CHECK_EXCEPTION(static_cast<void>(at.run(other.try_acquire("k"))), error, is_denied);
+    BOOST_CHECK_EXCEPTION(static_cast<void>(at.run(other.acquire("k"))), error, is_denied);
+}
+
+BOOST_AUTO_TEST_CASE(the_shortest_session_carries_locks)
+{
+    promise_scene at("tickTime=250\n");
+    auto options = at.options(1s);
+    options.server_tick = 250ms;
+    at.run(at.run(at.add(options).acquire("k")).release());
+}
+
+BOOST_AUTO_TEST_CASE(a_server_whose_name_leads_elsewhere_is_found)
+{
+    zookeeper_server server;
+    const auto port = server.port();
+    moving_to = "127.0.0.1";
+    locker_scene at(url_of(port, "moving.test"), [port] { return port; });
+    auto& by = at.add(2s);
+    // Whoever holds nothing lets go of the session, and looks the name up for the next.
+    const auto held = at.run(by.acquire("other"));
+    server.kill();
+    server.configure("clientPortAddress=127.0.0.2\n");
+    server.launch();
+    moving_to = "127.0.0.2";
+    BOOST_TEST(at.run(by.acquire("k")).held());
+}
+
+/// Nothing runs for longer than the session is certain to live, and for less than it lives.
+BOOST_AUTO_TEST_CASE(who_is_first_while_nothing_is_certain_is_granted_when_it_is)
+{
+    promise_scene at;
+    auto held = at.run(at.add(20s).acquire("k", {.ttl = 0ms}));
+    locker_scene other(url_of(at.server->port()), [port = at.server->port()] { return port; });
+    auto waits = start(other.io, other.add(6s).acquire("k", {.ttl = 0ms, .retry = hardly_ever}));
+    const auto begun = lease_clock::now();
+    other.until([&] { return other.nodes().size() == 2 && lease_clock::now() - begun > 2500ms; });
+    const auto stalled = lease_clock::now();
+    at.run(held.release());
+    std::this_thread::sleep_until(stalled + 4900ms);
+    other.until([&] { return waits.done(); });
+    BOOST_TEST(waits.get(other.io).held());
+}
+
+BOOST_AUTO_TEST_CASE(a_semaphore_whose_folder_is_made_anew_wakes_its_waiters)
+{
+    promise_scene at;
+    const acquire_options alone{.mode = lock_mode::shared, .max_holders = 1, .retry = hardly_ever};
+    auto held = at.run(at.add(10s, at.linked()).acquire("k", alone));
+    auto waits = start(at.io, at.add(10s, at.linked()).acquire("k", alone));
+    auto& other = at.add();
+    at.until([&] { return at.nodes().size() == 2; });
+    at.run(at.run(other.acquire("x")).release());
+    at.rest(500ms);
+    at.link.refuse(true);
+    for (const auto each : sessions_of(at.server->port(), at.chroot()))
+        end_session(at.server->port(), each);
+    client cleaner(at.server->port(), 6s, {.chroot = at.chroot()});
+    cleaner.connect();
+    BOOST_TEST(cleaner.remove(bucket_of("k") + "/k").ok());
+    at.until([&] { return at.told->suspensions == 2; });
+    // Somebody else makes the folder after it was looked for, and before the waiter's node is there.
+    at.link.cut_at_bytes("/k/", loss::time);
+    at.link.refuse(false);
+    at.until([&] { return at.link.cuts() == 1; });
+    auto next = at.run(other.acquire("k", alone));
+    at.link.deliver_replies();
+    at.until([&] { return at.nodes().size() == 2; });
+    at.rest(500ms);
+    at.run(next.release());
+    BOOST_TEST(waits.get(at.io).held());
+}
+
+BOOST_AUTO_TEST_CASE(who_stands_first_looks_again_after_an_answer_was_lost)
+{
+    promise_scene at;
+    auto held = at.run(at.add().acquire("k"));
+    auto first = start(at.io, at.add(10s, at.linked()).acquire("k", {.retry = hardly_ever}));
+    at.until([&] { return at.nodes().size() == 2; });
+    at.rest(500ms);
+    at.link.cut_at_bytes("/k", loss::reply);
+    at.run(held.release());
+    BOOST_TEST(first.get(at.io).held());
+    BOOST_TEST(at.link.cuts() == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
