@@ -435,11 +435,10 @@ void handle::on_change(const char* path) noexcept
 void handle::on_log(const char* text) noexcept
 {
     try {
-        // Of what a driver that goes round in circles says, the first lines tell why.
+        // Of what a driver that goes round in circles says, the first lines tell why. Nobody decides by it.
         if (log_.size() < 64)
             log_.emplace_back(text);
     } catch (const std::bad_alloc&) {
-        // Nobody decides by it.
     }
 }
 
