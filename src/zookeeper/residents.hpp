@@ -23,18 +23,28 @@ public:
     /// It holds a lock, until it is gone.
     void note_granted(const std::string& node) { granted_.insert(node); }
     void forget_granted(const std::string& node) noexcept { granted_.erase(node); }
-    [[nodiscard]] std::unordered_set<std::string> take_granted() noexcept { return std::exchange(granted_, {}); }
+
+    /// All that hold a lock hold it no more, whatever they may think at the server.
+    void lose() { lost_.merge(granted_); }
+    /// One of those; empty: there is none.
+    [[nodiscard]] std::string take_lost()
+    {
+        return lost_.empty() ? std::string() : std::move(lost_.extract(lost_.begin()).value());
+    }
+    [[nodiscard]] bool any_lost() const noexcept { return !lost_.empty(); }
 
     /// What was in the session is over with it.
     void clear()
     {
         stays_ = std::make_shared<int>();
         granted_.clear();
+        lost_.clear();
     }
 
 private:
     stay stays_ = std::make_shared<int>();
     std::unordered_set<std::string> granted_;
+    std::unordered_set<std::string> lost_;
 };
 
 } // namespace colock::zookeeper::detail

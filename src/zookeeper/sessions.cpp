@@ -3,6 +3,8 @@
 
 #include "core/option_errors.hpp"
 
+#include <boost/asio/post.hpp>
+
 #include <string>
 #include <utility>
 
@@ -14,6 +16,8 @@ using namespace std::chrono_literals;
 
 /// What a server that is well needs for the end of a session is a write.
 constexpr lease_clock::duration close_patience = 5s;
+/// Of nodes, in one turn.
+constexpr int most_removed = 256;
 
 } // namespace
 
@@ -28,6 +32,7 @@ public:
         hear([](sessions& all) {
             all.problem_ = nullptr;
             all.warn_of_short();
+            all.remove_lost();
             // An event may have passed meanwhile.
             all.watches_.begin_round();
             all.on(event::opened);
@@ -52,6 +57,7 @@ public:
     void on_outlived() noexcept override
     {
         hear([](sessions& all) {
+            all.inside_.lose();
             all.remove_lost();
             // Whoever was first while nothing was certain waits for news of the session.
             all.watches_.changed({});
@@ -158,8 +164,15 @@ void sessions::connect()
 /// us now.
 void sessions::remove_lost()
 {
-    for (const auto& each : inside_.take_granted())
-        talk_->ask().remove(each, replied());
+    for (int room = most_removed; room > 0 && inside_.any_lost() && talk_->connected(); --room)
+        talk_->ask().remove(inside_.take_lost(), replied());
+    if (!inside_.any_lost() || !talk_->connected())
+        return;
+    // Others have their turn in between.
+    asio::post(strand_, [self = owner_.keep(*this), of = number_] {
+        if (self->talk_ && self->number_ == of)
+            self->remove_lost();
+    });
 }
 
 void sessions::warn_of_short()
