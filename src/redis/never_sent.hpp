@@ -2,6 +2,7 @@
 #pragma once
 
 #include "redis/outbox.hpp"
+#include "remote/deadlines.hpp"
 #include "remote/parts_owner.hpp"
 #include "remote/wait_sources.hpp"
 
@@ -9,13 +10,11 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
-#include <cstddef>
 #include <deque>
 
 namespace colock::redis::detail {
 
-/// Of operations that are looked at or ended in one turn, and of waits.
-inline constexpr std::size_t most_per_turn = 256;
+using remote::most_per_turn;
 
 /// What ends without having been sent, and is still to be told so. A hundred thousand may end at one moment: some are
 /// told at once, and the rest in turns to come, between which the event loop can do something else.

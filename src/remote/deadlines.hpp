@@ -4,7 +4,12 @@
 #include <colock/adapter.hpp>
 #include <colock/clock.hpp>
 
+#include <cstddef>
+
 namespace colock::remote {
+
+/// Of operations that are looked at or ended in one go: between two, the event loop can do something else.
+inline constexpr std::size_t most_per_turn = 256;
 
 /// What became of a request.
 enum class delivery : unsigned char

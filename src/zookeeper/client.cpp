@@ -107,6 +107,24 @@ void client::flush()
     arm_turn();
 }
 
+/// Unless the next part is told by a handler that is posted already.
+void client::end_some()
+{
+    if (ending_)
+        return;
+    // Set before anybody is told: whoever is may give up more.
+    ending_ = true;
+    ending_ = errands_.end_some(lease_clock::now(), run().talks.problem());
+    if (!ending_)
+        return;
+    on_strand(*this, [](client& self) {
+        self.ending_ = false;
+        self.end_some();
+        self.finish_close();
+        self.arm_turn();
+    });
+}
+
 remote::connection_plan::demand client::demand() const noexcept
 {
     const bool under_way = errands_.under_way();
@@ -146,7 +164,8 @@ void client::watch_some()
 
 void client::refuse(const failure_ptr& why)
 {
-    errands_.fail_waiting(why);
+    errands_.give_up_waiting(why);
+    end_some();
     // What was asked before has an answer of its own.
     if (!errands_.under_way())
         run().talks.refused();
@@ -163,7 +182,7 @@ void client::look_around(lease_clock::duration stood_still)
 {
     auto& talks = run().talks;
     errands_.postpone(stood_still);
-    errands_.end_overdue(lease_clock::now(), talks.problem());
+    end_some();
     forget_unused();
     watch_some();
     if (!errands_.under_way())
@@ -187,8 +206,10 @@ void client::give_up_all()
     auto& talks = run().talks;
     const auto& trouble = talks.problem();
     const auto cause = trouble ? trouble->cause : error_code();
-    errands_.fail_waiting(make_failure(errc::unavailable, "the adapter was closed before this could be sent", cause));
-    errands_.fail_running(make_failure(errc::outcome_unknown, "the adapter was closed before this was answered"));
+    errands_.give_up_waiting(
+        make_failure(errc::unavailable, "the adapter was closed before this could be sent", cause));
+    errands_.give_up_running(make_failure(errc::outcome_unknown, "the adapter was closed before this was answered"));
+    end_some();
     if (talks.plan().open())
         talks.on(sessions::event::given_up);
 }
@@ -206,8 +227,9 @@ void client::context_forked() noexcept
     // What is told to others is told from the strand, as ever.
     on_strand(*this, [](client& self) {
         const auto why = make_failure(errc::forked);
-        self.errands_.fail_running(why);
-        self.errands_.fail_waiting(why);
+        self.errands_.give_up_running(why);
+        self.errands_.give_up_waiting(why);
+        self.end_some();
         wake_all(self.sources().drop_all());
         self.arm_turn();
         self.finish_close();

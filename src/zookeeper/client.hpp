@@ -56,13 +56,16 @@ private:
     void forget_unused() override;
     void close_unused() override;
     void give_up_all() override;
-    [[nodiscard]] bool owes_news() const noexcept override { return false; }
+    [[nodiscard]] bool owes_news() const noexcept override { return errands_.owes_news(); }
     void drop_all() noexcept override;
     void flush();
+    void end_some();
     void watch_some();
 
     const settings config_;
     errands errands_;
+    /// More of them end in a handler that is posted already.
+    bool ending_ = false;
 };
 
 } // namespace colock::zookeeper::detail

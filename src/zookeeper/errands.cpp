@@ -1,18 +1,50 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/errands.hpp"
 
+#include <cstddef>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 namespace colock::zookeeper::detail {
+
+namespace {
+
+template <class List>
+operation_ptr pop_front(List& from)
+{
+    operation_ptr first(&from.front(), false);
+    from.pop_front();
+    return first;
+}
+
+} // namespace
+
+/// How many may still be looked at.
+class errands::budget
+{
+public:
+    bool spend() noexcept
+    {
+        if (left_ == 0)
+            return false;
+        --left_;
+        return true;
+    }
+    [[nodiscard]] bool spent() const noexcept { return left_ == 0; }
+
+private:
+    std::size_t left_ = remote::most_per_turn;
+};
 
 bool errands::add(operation_ptr which)
 {
     const std::lock_guard guard(mutex_);
     if (closed_)
         return false;
-    waiting_.push_back(std::move(which));
-    return waiting_.size() == 1;
+    const bool is_first = waiting_.empty();
+    waiting_.push_back(*which.detach());
+    return is_first;
 }
 
 bool errands::empty() const noexcept
@@ -28,9 +60,11 @@ operation_ptr errands::take()
         const std::lock_guard guard(mutex_);
         if (waiting_.empty())
             return {};
-        next = std::move(waiting_.front());
-        waiting_.pop_front();
+        if (looking_ && looked_at_ == waiting_.begin())
+            ++looked_at_;
+        next = pop_front(waiting_);
     }
+    next->crowd = crowd_;
     intrusive_ptr_add_ref(next.get());
     running_.push_back(*next);
     return next;
@@ -38,17 +72,22 @@ operation_ptr errands::take()
 
 void errands::put_back(operation& which)
 {
-    const operation_ptr kept(&which);
+    // It is about to be told.
+    if (which.crowd != crowd_)
+        return;
+    operation_ptr kept(&which);
     ended(which);
     const std::lock_guard guard(mutex_);
     if (!closed_)
-        waiting_.push_front(kept);
+        waiting_.push_front(*kept.detach());
 }
 
 void errands::ended(operation& which) noexcept
 {
-    if (which.is_linked())
-        running_.erase_and_dispose(running_.iterator_to(which), [](operation* each) { intrusive_ptr_release(each); });
+    if (!which.is_linked())
+        return;
+    which.unlink();
+    intrusive_ptr_release(&which);
 }
 
 void errands::postpone(lease_clock::duration by) noexcept
@@ -58,61 +97,99 @@ void errands::postpone(lease_clock::duration by) noexcept
     for (auto& each : running_)
         each.deadline = saturating_add(each.deadline, by);
     const std::lock_guard guard(mutex_);
-    for (const auto& each : waiting_)
-        each->deadline = saturating_add(each->deadline, by);
+    for (auto& each : waiting_)
+        each.deadline = saturating_add(each.deadline, by);
 }
 
-void errands::end_overdue(lease_clock::time_point now, const failure_ptr& trouble)
+void errands::give_up(list& all, delivery how, const failure_ptr& why)
+{
+    if (all.empty())
+        return;
+    given_up_.push_back({.how = how, .why = why});
+    given_up_.back().on.swap(all);
+}
+
+void errands::give_up_waiting(const failure_ptr& why)
+{
+    const std::lock_guard guard(mutex_);
+    give_up(waiting_, delivery::unsent, why);
+    looking_ = false;
+}
+
+void errands::give_up_running(const failure_ptr& why)
+{
+    give_up(running_, delivery::unanswered, why);
+    ++crowd_;
+}
+
+bool errands::end_some(lease_clock::time_point now, const failure_ptr& trouble)
+{
+    budget left;
+    end_given_up(left);
+    end_overdue_running(left, now, trouble);
+    end_overdue_waiting(left, now, trouble);
+    return left.spent() || owes_news();
+}
+
+void errands::end_given_up(budget& left)
+{
+    while (!given_up_.empty()) {
+        // Whoever is told may give up more.
+        auto& next = given_up_.front();
+        if (next.on.empty()) {
+            given_up_.pop_front();
+            continue;
+        }
+        if (!left.spend())
+            return;
+        const auto how = next.how;
+        const auto why = next.why;
+        pop_front(next.on)->fail(how, why);
+    }
+}
+
+void errands::end_overdue_running(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
 {
     // Those that were put back and started again stand behind younger ones, and end a little late.
-    while (!running_.empty() && remote::deadlines::is_over(running_.front().deadline, now)) {
-        const operation_ptr overdue(&running_.front());
-        ended(*overdue);
-        overdue->fail(delivery::unanswered, remote::deadlines::overdue(delivery::unanswered, trouble));
-    }
+    while (!running_.empty() && remote::deadlines::is_over(running_.front().deadline, now) && left.spend())
+        pop_front(running_)->fail(delivery::unanswered, remote::deadlines::overdue(delivery::unanswered, trouble));
+}
+
+void errands::end_overdue_waiting(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
+{
     std::vector<operation_ptr> over;
     {
         const std::lock_guard guard(mutex_);
-        std::erase_if(waiting_, [&](const operation_ptr& each) {
-            const bool is_over = each->unwanted() || remote::deadlines::is_over(each->deadline, now);
-            if (is_over)
-                over.push_back(each);
-            return is_over;
-        });
+        if (!std::exchange(looking_, true))
+            looked_at_ = waiting_.begin();
+        while (looked_at_ != waiting_.end() && left.spend()) {
+            auto& each = *looked_at_++;
+            if (!each.unwanted() && !remote::deadlines::is_over(each.deadline, now))
+                continue;
+            each.unlink();
+            over.emplace_back(&each, false);
+        }
+        looking_ = left.spent();
     }
     for (const auto& each : over)
         each->fail(delivery::unsent, remote::deadlines::overdue(delivery::unsent, trouble));
 }
 
-void errands::fail_waiting(const failure_ptr& why)
-{
-    std::deque<operation_ptr> all;
-    {
-        const std::lock_guard guard(mutex_);
-        all.swap(waiting_);
-    }
-    for (const auto& each : all)
-        each->fail(delivery::unsent, why);
-}
-
-void errands::fail_running(const failure_ptr& why)
-{
-    while (!running_.empty()) {
-        const operation_ptr each(&running_.front());
-        ended(*each);
-        each->fail(delivery::unanswered, why);
-    }
-}
-
 void errands::drop_all() noexcept
 {
-    std::deque<operation_ptr> all;
+    list all;
     {
         const std::lock_guard guard(mutex_);
         closed_ = true;
         all.swap(waiting_);
+        looking_ = false;
     }
-    running_.clear_and_dispose([](operation* each) { intrusive_ptr_release(each); });
+    const auto release = [](operation* each) { intrusive_ptr_release(each); };
+    all.clear_and_dispose(release);
+    running_.clear_and_dispose(release);
+    for (auto& each : given_up_)
+        each.on.clear_and_dispose(release);
+    given_up_.clear();
 }
 
 } // namespace colock::zookeeper::detail

@@ -13,7 +13,8 @@
 
 namespace colock::zookeeper::detail {
 
-/// The operations of a client: those that wait to be started, and those whose answers are awaited.
+/// The operations of a client: those that wait to be started, and those whose answers are awaited. A hundred thousand
+/// may end at one moment: then they are told in parts.
 ///
 /// Thread safety: `add` and `empty` may be called from any thread; all else on the client's strand.
 class errands
@@ -29,6 +30,8 @@ public:
     /// Whether none waits.
     [[nodiscard]] bool empty() const noexcept;
     [[nodiscard]] bool under_way() const noexcept { return !running_.empty(); }
+    /// Some were given up, and are still to be told.
+    [[nodiscard]] bool owes_news() const noexcept { return !given_up_.empty(); }
 
     /// The next, to be started; null: there is none.
     [[nodiscard]] operation_ptr take();
@@ -39,22 +42,42 @@ public:
 
     /// Moves every deadline.
     void postpone(lease_clock::duration by) noexcept;
-    /// Those whose time is over, and those that wait and are not wanted any more, end.
-    void end_overdue(lease_clock::time_point now, const failure_ptr& trouble);
-    /// All that waits.
-    void fail_waiting(const failure_ptr& why);
-    void fail_running(const failure_ptr& why);
+    /// All that waits, or was started, is to be told by `end_some`. What is answered before that has its answer.
+    void give_up_waiting(const failure_ptr& why);
+    void give_up_running(const failure_ptr& why);
+    /// Ends some of those that were given up, whose time is over, or that wait and are not wanted any more. True: there
+    /// may be more, it is to be called again soon. Else the next call begins to look anew.
+    [[nodiscard]] bool end_some(lease_clock::time_point now, const failure_ptr& trouble);
     /// Nobody is told; and from now on nothing is taken in.
     void drop_all() noexcept;
 
 private:
-    using list = boost::intrusive::list<operation>;
+    /// Holds a reference to each.
+    using list = boost::intrusive::list<operation, boost::intrusive::constant_time_size<false>>;
+    struct verdict
+    {
+        list on{};
+        delivery how;
+        failure_ptr why;
+    };
+    class budget;
+
+    void give_up(list& all, delivery how, const failure_ptr& why);
+    void end_given_up(budget& left);
+    void end_overdue_running(budget& left, lease_clock::time_point now, const failure_ptr& trouble);
+    void end_overdue_waiting(budget& left, lease_clock::time_point now, const failure_ptr& trouble);
 
     mutable colock::detail::light_mutex mutex_;
-    std::deque<operation_ptr> waiting_;
+    list waiting_;
+    /// Where the look at those goes on, if one is under way.
+    list::iterator looked_at_ = waiting_.begin();
+    bool looking_ = false;
     bool closed_ = false;
-    /// Holds a reference to each.
+
     list running_;
+    /// Those that were given up while they were under way belong to an earlier one.
+    unsigned crowd_ = 0;
+    std::deque<verdict> given_up_;
 };
 
 } // namespace colock::zookeeper::detail

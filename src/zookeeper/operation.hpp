@@ -19,7 +19,7 @@ using remote::delivery;
 /// client's strand once it was submitted.
 class operation : public remote::operation_allocation,
                   public boost::intrusive_ref_counter<operation>,
-                  public boost::intrusive::list_base_hook<>
+                  public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>
 {
 public:
     operation() = default;
@@ -35,6 +35,8 @@ public:
     [[nodiscard]] virtual bool unwanted() const noexcept { return false; }
 
     lease_clock::time_point deadline{};
+    /// Of those that were started, see `errands`.
+    unsigned crowd = 0;
 };
 using operation_ptr = boost::intrusive_ptr<operation>;
 

@@ -1,15 +1,16 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/watches.hpp"
 
-#include <cstddef>
+#include "remote/deadlines.hpp"
+
 #include <utility>
 #include <vector>
 
 namespace colock::zookeeper::detail {
 
-namespace {
+using remote::most_per_turn;
 
-constexpr std::size_t most_per_turn = 256;
+namespace {
 
 bool is_folder(std::string_view source)
 {
