@@ -1,0 +1,93 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+//
+// Work that one process does at a time, whoever dies: start this several times on one backend. One leads, the others
+// wait. When it is told to end, the next leads at once; when it is killed, as soon as the backend has counted it out;
+// when it loses its lock in any other way, its work is cancelled before the next begins.
+
+#include "../../tools/arguments.hpp"
+
+#include <colock/connect.hpp>
+#include <colock/error.hpp>
+#include <colock/locker.hpp>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <iostream>
+#include <string>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Cancelled at its timer, a margin before anybody else can lead.
+asio::awaitable<void> lead(const colock::lock& held, std::chrono::milliseconds pace)
+{
+    std::cout << "leads, fence " << held.fence() << std::endl;
+    asio::steady_timer pause(co_await asio::this_coro::executor);
+    for (int step = 1;; ++step) {
+        std::cout << "step " << step << std::endl;
+        pause.expires_after(pace);
+        co_await pause.async_wait();
+    }
+}
+
+/// Until it is cancelled: then the next may lead when this has ended.
+asio::awaitable<void> stand_for_election(colock::locker locker, std::string office, std::chrono::milliseconds pace)
+{
+    asio::steady_timer pause(co_await asio::this_coro::executor);
+    for (;;) {
+        try {
+            co_await locker.with_lock(office, [&](colock::lock& held) { return lead(held, pace); });
+        } catch (const colock::error& failure) {
+            std::cout << "does not lead: " << failure.what() << std::endl;
+        }
+        // Lost, or there is no backend: again, and not in haste.
+        pause.expires_after(200ms);
+        co_await pause.async_wait();
+    }
+}
+
+} // namespace
+
+int main(int count, char** words)
+try {
+    std::string backend = "memory:";
+    std::string office = "leader";
+    unsigned ttl = 3000;
+    unsigned pace = 500;
+    if (const auto early = tools::arguments("leader_work: work that one of several processes does at a time")
+            .value("backend", backend, "URL", "where the locks live; default: memory:")
+            .value("office", office, "KEY", "what they lead in; default: leader")
+            .value("ttl-ms", ttl, "N", "how long a dead leader is waited for, at most; default: 3000", 500, 3'600'000)
+            .value("pace-ms", pace, "N", "between two steps; default: 500", 1, 3'600'000)
+            .parse(count, words))
+        return *early;
+
+    asio::io_context io{1};
+    const colock::locker locker(
+        colock::make_adapter(io.get_executor(), backend), {.ttl = std::chrono::milliseconds(ttl)});
+    asio::cancellation_signal stop;
+    asio::signal_set signals(io, SIGINT, SIGTERM);
+    signals.async_wait([&](auto...) { stop.emit(asio::cancellation_type::terminal); });
+    asio::co_spawn(io, stand_for_election(locker, office, std::chrono::milliseconds(pace)),
+        asio::bind_cancellation_slot(stop.slot(), [&](std::exception_ptr) {
+            // Its session ends with it, and nothing that others would have to wait for is left.
+            asio::co_spawn(io, locker.shutdown(), [](std::exception_ptr, const colock::shutdown_report& report) {
+                std::cout << (report.clean() ? "gone\n" : "gone, in doubt\n") << std::flush;
+            });
+        }));
+    io.run();
+} catch (const std::exception& failure) {
+    std::cerr << "error: " << failure.what() << '\n';
+    return 2;
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Two processes of one office, of which the leader is killed, and the next told to end.
+#
+#   examples/leader_work/test.sh PROGRAM [URL]
+#
+# Without an URL: one process, whose locks are its own.
+set -euo pipefail
+
+program=$1
+url=${2:-}
+scratch=$(mktemp -d)
+declare -A children=()
+finish() {
+    for child in "${children[@]}"; do
+        kill -KILL "$child" 2>/dev/null && wait "$child" 2>/dev/null || true
+    done
+    rm -rf "$scratch"
+}
+trap finish EXIT
+
+fail() {
+    echo "FAILED: $*" >&2
+    tail -n 5 "$scratch"/* >&2
+    exit 1
+}
+# until_true WHAT COMMAND...: tries for a minute at most
+until_true() {
+    local what=$1 deadline=$((SECONDS + 60))
+    shift
+    until "$@"; do
+        [ $SECONDS -lt $deadline ] || fail "$what: not within 60 s"
+        sleep 0.05
+    done
+    echo "ok: $what"
+}
+begin() {
+    "$program" ${url:+--backend "$url" --office "leader-$$"} --pace-ms 50 >"$scratch/$1" 2>&1 &
+    children[$1]=$!
+}
+leads() { grep -q '^leads' "$scratch/$1"; }
+works() { grep -q '^step 3$' "$scratch/$1"; }
+fence() { sed -n 's/^leads, fence //p' "$scratch/$1"; }
+# It is told to end, and does.
+stop() {
+    kill "${children[$1]}"
+    wait "${children[$1]}" || fail "$1 ended with $?"
+    grep -q '^gone$' "$scratch/$1" || fail "$1 left something behind"
+}
+
+begin one
+until_true "the first leads" works one
+if [ -n "$url" ]; then
+    begin two
+    # It takes its place in the line, if there is one, before the third comes.
+    sleep 0.5
+    kill -KILL "${children[one]}"
+    wait "${children[one]}" 2>/dev/null || true
+    leads two && fail "two lead"
+    until_true "the second goes on when the first was killed" works two
+    [ "$(fence two)" -gt "$(fence one)" ] || fail "fences: $(fence one), $(fence two)"
+    begin three
+    sleep 0.5
+    leads three && fail "two lead"
+    stop two
+    until_true "the third goes on when the second has ended" works three
+    [ "$(fence three)" -gt "$(fence two)" ] || fail "fences: $(fence two), $(fence three)"
+    stop three
+else
+    stop one
+fi
