@@ -17,6 +17,7 @@ public:
     void ready(std::string_view) noexcept override { ++readies; }
     void suspended(std::string_view, const error_code&) noexcept override { ++suspensions; }
     void reconnected(std::string_view) noexcept override { ++reconnections; }
+    void at_risk(std::string_view, const error_code&) noexcept override { ++risks; }
     void warning(std::string_view, std::string_view message) noexcept override { warnings.emplace_back(message); }
 
     [[nodiscard]] bool warned_of(std::string_view word) const
@@ -27,6 +28,7 @@ public:
     int readies = 0;
     int suspensions = 0;
     int reconnections = 0;
+    int risks = 0;
     std::vector<std::string> warnings;
 };
 

@@ -28,6 +28,7 @@ BOOST_AUTO_TEST_CASE(a_lock_and_a_place_in_the_line_outlive_a_cut)
     const auto stood = nodes();
     link.refuse(true);
     until([&] { return told->suspensions == 2; });
+    BOOST_TEST(told->risks == 1);
     link.refuse(false);
     until([&] { return told->reconnections == 2; });
     run(held.extend(20s));
@@ -44,7 +45,7 @@ BOOST_AUTO_TEST_CASE(a_lock_and_a_place_in_the_line_outlive_a_cut)
 BOOST_AUTO_TEST_CASE(what_is_released_while_a_waiter_is_cut_off_wakes_him_when_he_is_back)
 {
     auto held = run(add().acquire("k"));
-    auto waits = queue(add_linked(10s));
+    auto waits = queue_patiently(add_linked(10s));
     link.refuse(true);
     until([&] { return told->suspensions == 1; });
     run(held.release(on_failure::raise));
@@ -108,6 +109,26 @@ BOOST_AUTO_TEST_CASE(sessions_that_expire_at_the_server_leave_a_hundred_waiters_
     until([&] { return seen.grants == 101; });
     for (auto& each : waiting)
         each.get(io);
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_whose_session_expires_stands_in_line_again_though_nothing_else_happens)
+{
+    auto held = run(add().acquire("k"));
+    const auto of_holder = sessions_of(server->port(), chroot());
+    auto waits = queue_patiently(add());
+    const auto stood = nodes();
+    for (const auto each : sessions_of(server->port(), chroot())) {
+        if (each != of_holder.at(0))
+            end_session(server->port(), each);
+    }
+    until([&] { return nodes().size() == 2 && nodes() != stood; });
+    auto last = queue(add());
+    run(held.release(on_failure::raise));
+    auto next = waits.get(io);
+    BOOST_TEST(!last.done());
+    run(next.release(on_failure::raise));
+    run(last.get(io).release(on_failure::raise));
     check_end();
 }
 
@@ -221,7 +242,6 @@ BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_beyond_its_session_knows_at_once
     BOOST_TEST(wait_for(sleeper) == 0);
     BOOST_TEST(shared->late.load() == 0);
     run(next.release(on_failure::raise));
-    until([&] { return nodes().empty(); });
     check_end();
 }
 

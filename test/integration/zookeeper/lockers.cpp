@@ -178,6 +178,33 @@ BOOST_AUTO_TEST_CASE(whoever_was_given_rights_takes_part)
     check_end();
 }
 
+BOOST_AUTO_TEST_CASE(whoever_may_only_read_has_no_lock_and_no_session_that_lasts)
+{
+    auto given = of_user(options(), "me", "secret");
+    given.access = {{.scheme = "auth", .id = {}}, {.permissions = zookeeper::access_right::read}};
+    auto held = run(add(given).acquire("k"));
+    auto& reader = add();
+    std::string why;
+    // What was asked before the server's refusal was heard has an answer, and a true one.
+    for (int i = 0; i < 20 && why.empty(); ++i) {
+        try {
+            BOOST_TEST(run(reader.list()).size() == 1U);
+        } catch (const error& refused) {
+            BOOST_TEST((refused.code() == errc::access_denied));
+            why = refused.what();
+        }
+    }
+    BOOST_TEST(why.find("does not let it write") != std::string::npos, why);
+    try {
+        run(reader.try_acquire("another"));
+        BOOST_ERROR("not refused");
+    } catch (const error& refused) {
+        BOOST_TEST((refused.code() == errc::access_denied), refused.what());
+    }
+    run(held.release(on_failure::raise));
+    check_end();
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colock::testing
