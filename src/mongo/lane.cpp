@@ -12,20 +12,17 @@
 
 namespace colock::mongo::detail {
 
-lane::lane(
-    const asio::any_io_executor& strand, std::string url, asio::ssl::context* tls, std::weak_ptr<lane_owner> owner)
-    : strand_(strand), url_(std::move(url)), tls_(tls), owner_(std::move(owner)), fiber_([this] { live(); }),
-      timer_(strand)
+lane::lane(const asio::any_io_executor& strand, destination to, std::weak_ptr<lane_owner> owner)
+    : strand_(strand), to_(std::move(to)), owner_(std::move(owner)), fiber_([this] { live(); }), timer_(strand)
 {
 }
 
 lane::~lane() = default;
 
-std::shared_ptr<lane> lane::make(
-    const asio::any_io_executor& strand, std::string url, asio::ssl::context* tls, std::weak_ptr<lane_owner> owner)
+std::shared_ptr<lane> lane::make(const asio::any_io_executor& strand, destination to, std::weak_ptr<lane_owner> owner)
 {
     start_driver();
-    auto made = std::make_shared<lane>(strand, std::move(url), tls, std::move(owner));
+    auto made = std::make_shared<lane>(strand, std::move(to), std::move(owner));
     join_context(strand, made);
     made->self_ = made;
     return made;
@@ -49,8 +46,7 @@ void lane::close()
 /// All that the fiber does.
 void lane::live() noexcept
 {
-    auto* const driver = mongoc_client_new(url_.c_str());
-    BOOST_ASSERT_MSG(driver, "the URL is put together by us");
+    auto* const driver = mongoc_client_new_from_uri(driver_uri(to_).get());
     mongoc_client_set_stream_initiator(driver, &lane::initiate, this);
     mongoc_client_set_error_api(driver, MONGOC_ERROR_API_VERSION_2);
     while (!closing_) {
@@ -68,10 +64,7 @@ void lane::live() noexcept
 void lane::go_on()
 {
     const auto kept = shared_from_this();
-    {
-        const driver_log::listener hears(*this);
-        fiber_.resume();
-    }
+    fiber_.resume();
     if (std::exchange(done_, false))
         end_task();
     if (fiber_.ended() && self_) {
@@ -125,37 +118,27 @@ void lane::suspend_until(lease_clock::time_point time)
     waits_ = false;
 }
 
-std::shared_ptr<connection> lane::connect(const std::string& host, const std::string& port)
+std::shared_ptr<connection> lane::connect()
 {
     auto made = std::make_shared<connection>(strand_, [weak = weak_from_this()] {
         if (const auto self = weak.lock())
             self->wake();
     });
-    made->open(host, port, tls_);
+    made->open(to_.host, to_.port, to_.tls);
     return made;
 }
 
-mongoc_stream_t* lane::initiate(const mongoc_uri_t*, const mongoc_host_list_t* where, void* self, bson_error_t* error)
+mongoc_stream_t* lane::initiate(const mongoc_uri_t*, const mongoc_host_list_t*, void* self, bson_error_t* error)
 {
     auto& host = *static_cast<lane*>(self);
     try {
-        if (auto* const made =
-                host.closing_ ? nullptr : make_stream(host, host.connect(where->host, std::to_string(where->port))))
+        if (auto* const made = host.closing_ ? nullptr : make_stream(host, host.connect()))
             return made;
     } catch (...) {
         // Without memory. No exception may cross the driver's frames.
     }
     bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT, "no connection can be begun");
     return nullptr;
-}
-
-void lane::on_log(std::string_view message) noexcept
-{
-    try {
-        last_log_ = message;
-    } catch (...) {
-        last_log_.clear();
-    }
 }
 
 void lane::drop() noexcept

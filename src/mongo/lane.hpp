@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/driver.hpp"
+#include "mongo/destination.hpp"
 #include "mongo/fiber.hpp"
 #include "mongo/stream.hpp"
 
@@ -9,12 +9,9 @@
 #include <colock/context_member.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/ssl/context.hpp>
 
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 
 struct _bson_error_t;
 struct _mongoc_client_t;
@@ -37,12 +34,6 @@ public:
     virtual void performed() = 0;
 };
 
-/// Behind every URL that the driver is given: it tries nothing again, looks for nobody in the background and asks
-/// nothing that we did not ask. Of what it sleeps for, none is left; a connection is given up after two seconds.
-inline constexpr const char* driver_options =
-    "/?directConnection=true&retryReads=false&retryWrites=false&heartbeatFrequencyMS=2147483647"
-    "&socketCheckIntervalMS=2147483647&socketTimeoutMS=2147483647&connectTimeoutMS=2000";
-
 class lane;
 
 /// Who gives tasks to lanes.
@@ -61,29 +52,19 @@ protected:
 /// time.
 ///
 /// Thread safety: none; belongs to the strand. It keeps itself until it has been closed, or its context is gone.
-class lane final : public std::enable_shared_from_this<lane>,
-                   public context_member,
-                   private stream_host,
-                   private driver_log
+class lane final : public std::enable_shared_from_this<lane>, public context_member, private stream_host
 {
 public:
-    /// \param url of the driver
-    /// \param tls lives as long; null: none
     [[nodiscard]] static std::shared_ptr<lane> make(
-        const asio::any_io_executor& strand, std::string url, asio::ssl::context* tls, std::weak_ptr<lane_owner> owner);
-    lane(
-        const asio::any_io_executor& strand, std::string url, asio::ssl::context* tls, std::weak_ptr<lane_owner> owner);
+        const asio::any_io_executor& strand, destination to, std::weak_ptr<lane_owner> owner);
+    lane(const asio::any_io_executor& strand, destination to, std::weak_ptr<lane_owner> owner);
     ~lane() override;
-
-    /// Why the driver fails, in its words, if it has said more than in its errors; the last of it.
-    [[nodiscard]] const std::string& last_log() const noexcept { return last_log_; }
 
     [[nodiscard]] bool is_free() const noexcept { return !task_ && !closing_; }
     /// When it is free. From the deadline on the driver's calls fail.
     void run(std::shared_ptr<task> asked, lease_clock::time_point deadline);
     /// It ends as soon as the driver has come back; what is under way fails.
     void close();
-    [[nodiscard]] bool closed() const noexcept { return fiber_.ended(); }
     /// The same, but nobody is told.
     void drop() noexcept;
 
@@ -100,19 +81,16 @@ private:
 
     [[nodiscard]] bool aborts() const noexcept override;
     void suspend_until(lease_clock::time_point time) override;
-    [[nodiscard]] std::shared_ptr<connection> connect(const std::string& host, const std::string& port) override;
-    void on_log(std::string_view message) noexcept override;
+    [[nodiscard]] std::shared_ptr<connection> connect() override;
 
     asio::any_io_executor strand_;
-    const std::string url_;
-    asio::ssl::context* const tls_;
+    const destination to_;
     const std::weak_ptr<lane_owner> owner_;
     fiber fiber_;
     std::optional<lease_timer> timer_;
     lease_clock::time_point timer_at_ = lease_clock::time_point::max();
     std::shared_ptr<task> task_;
     lease_clock::time_point deadline_ = lease_clock::time_point::max();
-    std::string last_log_;
     bool done_ = false;
     bool waits_ = false;
     bool closing_ = false;

@@ -6,8 +6,8 @@
 
 namespace colock::mongo::detail {
 
-lanes::lanes(const asio::any_io_executor& strand, std::string url, asio::ssl::context* tls, std::size_t most)
-    : strand_(strand), url_(std::move(url)), tls_(tls), most_(most)
+lanes::lanes(const asio::any_io_executor& strand, destination to, std::size_t most)
+    : strand_(strand), to_(std::move(to)), most_(most)
 {
 }
 
@@ -32,7 +32,7 @@ void lanes::run_next()
 {
     while (!waiting_.empty() && (!free_.empty() || open_.size() < most_)) {
         if (free_.empty()) {
-            open_.push_back(lane::make(strand_, url_, tls_, weak_from_this()));
+            open_.push_back(lane::make(strand_, to_, weak_from_this()));
             free_.push_back(open_.back().get());
         }
         auto* const taken = free_.back();

@@ -6,12 +6,10 @@
 #include <colock/clock.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/ssl/context.hpp>
 
 #include <cstddef>
 #include <deque>
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace colock::mongo::detail {
@@ -25,9 +23,7 @@ class lanes final : public std::enable_shared_from_this<lanes>, public lane_owne
 public:
     using task_ptr = std::shared_ptr<task>;
 
-    /// \param url of the driver
-    /// \param tls lives as long; null: none
-    lanes(const asio::any_io_executor& strand, std::string url, asio::ssl::context* tls, std::size_t most);
+    lanes(const asio::any_io_executor& strand, destination to, std::size_t most);
     /// Nobody is told of what is under way.
     ~lanes();
     lanes(const lanes&) = delete;
@@ -59,8 +55,7 @@ private:
     void run_next();
 
     const asio::any_io_executor strand_;
-    const std::string url_;
-    asio::ssl::context* const tls_;
+    const destination to_;
     const std::size_t most_;
     std::deque<wish> waiting_;
     std::vector<std::shared_ptr<lane>> open_;

@@ -6,7 +6,6 @@
 #include <colock/clock.hpp>
 
 #include <memory>
-#include <string>
 
 struct _mongoc_stream_t;
 
@@ -21,7 +20,7 @@ public:
     /// On the fiber: until a connection has changed, or the time has come, or it aborts. May end early.
     virtual void suspend_until(lease_clock::time_point time) = 0;
     /// Begins one.
-    [[nodiscard]] virtual std::shared_ptr<connection> connect(const std::string& host, const std::string& port) = 0;
+    [[nodiscard]] virtual std::shared_ptr<connection> connect() = 0;
 
 protected:
     stream_host() = default;

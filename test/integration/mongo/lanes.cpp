@@ -86,7 +86,7 @@ struct scene
     {
         of_context->strand = asio::make_strand(*io);
         of_context->all = std::make_shared<lanes>(
-            of_context->strand, "mongodb://127.0.0.1:" + std::to_string(port) + driver_options, nullptr, most);
+            of_context->strand, destination{.host = "127.0.0.1", .port = std::to_string(port)}, most);
         join_context(io->get_executor(), of_context);
     }
     ~scene()

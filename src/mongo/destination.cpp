@@ -1,0 +1,50 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/destination.hpp"
+
+#include <boost/assert.hpp>
+
+#include <mongoc/mongoc.h>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+constexpr const char* options =
+    "/?directConnection=true&retryReads=false&retryWrites=false&heartbeatFrequencyMS=2147483647"
+    "&socketCheckIntervalMS=2147483647&socketTimeoutMS=2147483647&connectTimeoutMS=2000";
+
+uri_ptr uri_of(const std::string& hosts)
+{
+    return uri_ptr(mongoc_uri_new(("mongodb://" + hosts + options).c_str()));
+}
+
+/// The driver takes a part of a URL for what it looks like: a path for a socket's, a comma for another host.
+bool is_plain(const std::string& host)
+{
+    return host.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:") ==
+           std::string::npos;
+}
+
+} // namespace
+
+std::string destination::name() const
+{
+    const bool has_colons = host.find(':') != std::string::npos;
+    return (has_colons ? '[' + host + ']' : host) + ':' + port;
+}
+
+void uri_deleter::operator()(mongoc_uri_t* gone) const noexcept
+{
+    mongoc_uri_destroy(gone);
+}
+
+uri_ptr driver_uri(const destination& to)
+{
+    auto made = is_plain(to.host) ? uri_of(to.name()) : nullptr;
+    if (!made)
+        made = uri_of("unnamed");
+    BOOST_ASSERT_MSG(made, "the URL is put together by us");
+    return made;
+}
+
+} // namespace colock::mongo::detail
