@@ -48,10 +48,7 @@ void pipeline::flush()
         session_.on(session::event::wanted);
     }
     while (plan.takes_requests() && in_flight_.size() < outbox::most_in_flight) {
-        auto under_way = operations_in_flight_;
-        for (const auto& each : untold_)
-            under_way += each->size();
-        auto next = outbox_.next(under_way);
+        auto next = outbox_.next(operations_in_flight_ + untold_.operations());
         if (!next)
             break;
         if (next->empty())
@@ -95,7 +92,7 @@ void pipeline::answered(batch_ptr sent, remote::connection_number on, const erro
         sent->finish(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
         outbox_.recycle(std::move(sent));
     } else {
-        untold_.push_back(std::move(sent));
+        untold_.add(std::move(sent));
     }
 
     if (in_flight_.empty() && plan.ending())
@@ -109,12 +106,11 @@ void pipeline::answered(batch_ptr sent, remote::connection_number on, const erro
 
 void pipeline::tell()
 {
+    untold_.begin_turn();
     while (!telling_ && !untold_.empty()) {
-        auto told = std::move(untold_.front());
-        untold_.pop_front();
-        // A part that is smaller than the load would have it is told with the next one, so that they grow together.
-        const bool apart = told->size() >= outbox_.part() && !idle();
-        const bool takes_time = told->size() >= worth_a_turn;
+        auto told = untold_.take();
+        const bool apart = untold_.is_enough(outbox_.part()) && !idle();
+        const bool takes_time = untold_.told() >= worth_a_turn;
         told->finish(nullptr);
         outbox_.recycle(std::move(told));
         if (!apart)
@@ -198,7 +194,7 @@ void pipeline::forked(const failure_ptr& why)
 {
     in_flight_.clear();
     operations_in_flight_ = 0;
-    never_sent_.add(std::exchange(untold_, {}), why);
+    never_sent_.add(untold_.take_all(), why);
 }
 
 } // namespace colock::redis::detail

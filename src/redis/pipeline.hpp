@@ -4,6 +4,7 @@
 #include "redis/never_sent.hpp"
 #include "redis/outbox.hpp"
 #include "redis/session.hpp"
+#include "redis/untold.hpp"
 #include "remote/parts_owner.hpp"
 
 #include <colock/adapter.hpp>
@@ -12,7 +13,6 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include <cstddef>
-#include <deque>
 #include <vector>
 
 namespace colock::redis::detail {
@@ -55,8 +55,7 @@ private:
     never_sent& never_sent_;
     std::vector<batch*> in_flight_;
     std::size_t operations_in_flight_ = 0;
-    /// Answered, and not told yet.
-    std::deque<batch_ptr> untold_;
+    untold untold_;
     /// The next of them is told by a handler that is posted already.
     bool telling_ = false;
     /// The look at what is overdue goes on in a handler that is posted already.
