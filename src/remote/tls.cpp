@@ -140,6 +140,13 @@ bool tls_material::is_outdated() const
     return std::ranges::any_of(read_, [](const stamp& each) { return stamp(each.name) != each; });
 }
 
+tls_files::tls_files(tls_options given) : given_(std::move(given))
+{
+    // OpenSSL reads its configuration and makes its tables when it is first used, which takes some milliseconds: here
+    // rather than on the event loop.
+    static_cast<void>(context());
+}
+
 std::optional<std::string> tls_files::refresh()
 {
     if (read_ && !read_->is_outdated())

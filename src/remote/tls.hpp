@@ -68,7 +68,7 @@ private:
 class tls_files
 {
 public:
-    explicit tls_files(tls_options given) : given_(std::move(given)) {}
+    explicit tls_files(tls_options given);
 
     /// Before a connection is made over TLS.
     /// \returns what is to be told of files that have changed and cannot be used; else nothing
