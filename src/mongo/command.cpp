@@ -1,65 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/command.hpp"
 
-#include <algorithm>
-#include <array>
-#include <exception>
-#include <utility>
-
 #include <mongoc/mongoc.h>
 
 namespace colock::mongo::detail {
-
-namespace {
-
-/// The server is none that writes go to, or not for long: InterruptedAtShutdown, InterruptedDueToReplStateChange,
-/// NotWritablePrimary, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary, PrimarySteppedDown, ShutdownInProgress,
-/// LegacyNotPrimary.
-constexpr std::array<std::uint32_t, 8> leaving_codes{11600, 11602, 10107, 13435, 13436, 189, 91, 10058};
-
-} // namespace
-
-answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why)
-{
-    answer judged;
-    judged.why = std::move(why);
-    if (domain == MONGOC_ERROR_WRITE_CONCERN) {
-        judged.what = answer::kind::unknown;
-        judged.code = static_cast<std::int32_t>(code);
-        return judged;
-    }
-    if (domain == MONGOC_ERROR_SERVER) {
-        judged.code = static_cast<std::int32_t>(code);
-        judged.spoils = std::ranges::find(leaving_codes, code) != leaving_codes.end();
-        // What is interrupted may have been carried out before.
-        judged.what = judged.spoils ? answer::kind::unknown : answer::kind::refused;
-        return judged;
-    }
-    judged.spoils = true;
-    // Once a server was selected, the driver does not say how far it has come.
-    judged.what =
-        domain == MONGOC_ERROR_STREAM || domain == MONGOC_ERROR_PROTOCOL ? answer::kind::unknown : answer::kind::unsent;
-    return judged;
-}
 
 command::command(std::string database, document asked) : database_(std::move(database)), asked_(std::move(asked)) {}
 
 void command::perform(mongoc_client_t& driver) noexcept
 {
-    bson_error_t error{};
-    if (mongoc_client_command_simple(&driver, database_.c_str(), asked_.get(), nullptr, got_.reply.overwrite(), &error))
-    {
-        got_.what = answer::kind::done;
-        return;
-    }
-    try {
-        auto reply = std::move(got_.reply);
-        got_ = judge_failure(error.domain, error.code, error.message);
-        got_.reply = std::move(reply);
-    } catch (const std::exception&) {
-        got_.what = answer::kind::unknown;
-        got_.spoils = true;
-    }
+    got_ = ask(driver, database_, asked_);
 }
 
 } // namespace colock::mongo::detail

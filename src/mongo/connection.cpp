@@ -83,6 +83,17 @@ void connection::fail(const error_code& why)
     changed_();
 }
 
+bool connection::is_stale()
+{
+    if (!open_ || at_end_ || readable() > 0)
+        return true;
+    std::byte next{};
+    error_code none;
+    socket_.receive(asio::buffer(&next, 1), socket::message_peek, none);
+    // A peer may say something for TLS alone at any time.
+    return none ? none != asio::error::would_block : !secured_;
+}
+
 void connection::close() noexcept
 {
     closed_ = true;

@@ -46,6 +46,9 @@ public:
     /// All that was written is on its way.
     [[nodiscard]] bool is_flushed() const noexcept { return unsent_.empty(); }
 
+    /// Between two exchanges: the peer has ended it, or says what nobody has asked for.
+    [[nodiscard]] bool is_stale();
+
     /// Bytes that `read` gives now.
     [[nodiscard]] std::size_t readable() const noexcept { return filled_ - taken_; }
     /// Tells of the first bytes, if none are there.

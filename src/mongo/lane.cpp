@@ -2,6 +2,7 @@
 #include "mongo/lane.hpp"
 
 #include "mongo/driver.hpp"
+#include "mongo/login.hpp"
 
 #include <boost/assert.hpp>
 
@@ -51,7 +52,7 @@ void lane::live() noexcept
     mongoc_client_set_error_api(driver, MONGOC_ERROR_API_VERSION_2);
     while (!closing_) {
         if (task_ && !done_) {
-            task_->perform(*driver);
+            perform(*driver);
             done_ = true;
         }
         fiber_.suspend();
@@ -59,6 +60,18 @@ void lane::live() noexcept
     // Without this it would take leave of the server, and select one to do so.
     mongoc_client_reset(driver);
     mongoc_client_destroy(driver);
+}
+
+void lane::perform(mongoc_client_t& driver) noexcept
+{
+    if (to_.as && !logged_in_) {
+        if (auto failed = to_.as->perform(driver, *this)) {
+            task_->fail(std::move(*failed));
+            return;
+        }
+        logged_in_ = true;
+    }
+    task_->perform(driver);
 }
 
 void lane::go_on()
@@ -69,6 +82,7 @@ void lane::go_on()
         end_task();
     if (fiber_.ended() && self_) {
         timer_.reset();
+        link_.reset();
         self_.reset();
     }
 }
@@ -118,22 +132,24 @@ void lane::suspend_until(lease_clock::time_point time)
     waits_ = false;
 }
 
-std::shared_ptr<connection> lane::connect()
+std::function<void()> lane::waker()
 {
-    auto made = std::make_shared<connection>(strand_, [weak = weak_from_this()] {
+    return [weak = weak_from_this()] {
         if (const auto self = weak.lock())
             self->wake();
-    });
-    made->open(to_.host, to_.port, to_.tls);
-    return made;
+    };
 }
 
 mongoc_stream_t* lane::initiate(const mongoc_uri_t*, const mongoc_host_list_t*, void* self, bson_error_t* error)
 {
     auto& host = *static_cast<lane*>(self);
     try {
-        if (auto* const made = host.closing_ ? nullptr : make_stream(host, host.connect()))
-            return made;
+        if (!host.closing_ && !host.link_) {
+            host.link_ = std::make_shared<connection>(host.strand_, host.waker());
+            host.link_->open(host.to_.host, host.to_.port, host.to_.tls);
+            if (auto* const made = make_stream(host, host.link_))
+                return made;
+        }
     } catch (...) {
         // Without memory. No exception may cross the driver's frames.
     }
@@ -149,6 +165,7 @@ void lane::drop() noexcept
     while (!fiber_.ended())
         fiber_.resume();
     task_ = nullptr;
+    link_ = nullptr;
     strand_ = {};
 }
 

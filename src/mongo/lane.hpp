@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "mongo/answer.hpp"
 #include "mongo/destination.hpp"
 #include "mongo/fiber.hpp"
 #include "mongo/stream.hpp"
@@ -10,6 +11,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -28,6 +30,8 @@ public:
     virtual ~task() = default;
     /// On a lane's fiber: calls of the driver suspend it. Must not throw.
     virtual void perform(::_mongoc_client_t& driver) noexcept = 0;
+    /// It is not performed: the lane could not be logged in.
+    virtual void fail(answer why) noexcept = 0;
     /// The driver's client is of no use for the next.
     [[nodiscard]] virtual bool spoils() const noexcept = 0;
     /// It has been performed, or ended early.
@@ -52,7 +56,7 @@ protected:
 /// time.
 ///
 /// Thread safety: none; belongs to the strand. It keeps itself until it has been closed, or its context is gone.
-class lane final : public std::enable_shared_from_this<lane>, public context_member, private stream_host
+class lane final : public std::enable_shared_from_this<lane>, public context_member, private fiber_host
 {
 public:
     [[nodiscard]] static std::shared_ptr<lane> make(
@@ -61,6 +65,8 @@ public:
     ~lane() override;
 
     [[nodiscard]] bool is_free() const noexcept { return !task_ && !closing_; }
+    /// Free, but its connection has ended meanwhile: what it were asked would have an unknown outcome.
+    [[nodiscard]] bool is_stale() { return link_ && link_->is_stale(); }
     /// When it is free. From the deadline on the driver's calls fail.
     void run(std::shared_ptr<task> asked, lease_clock::time_point deadline);
     /// It ends as soon as the driver has come back; what is under way fails.
@@ -75,13 +81,15 @@ private:
         const ::_mongoc_uri_t* url, const ::_mongoc_host_list_t* where, void* self, ::_bson_error_t* error);
 
     void live() noexcept;
+    void perform(::_mongoc_client_t& driver) noexcept;
     void go_on();
     void end_task();
     void wake();
 
     [[nodiscard]] bool aborts() const noexcept override;
     void suspend_until(lease_clock::time_point time) override;
-    [[nodiscard]] std::shared_ptr<connection> connect() override;
+    [[nodiscard]] std::function<void()> waker() override;
+    [[nodiscard]] asio::any_io_executor strand() const override { return strand_; }
 
     asio::any_io_executor strand_;
     const destination to_;
@@ -91,6 +99,9 @@ private:
     lease_clock::time_point timer_at_ = lease_clock::time_point::max();
     std::shared_ptr<task> task_;
     lease_clock::time_point deadline_ = lease_clock::time_point::max();
+    /// The driver's one and only: it would make another, which nobody has logged in, when it finds this one closed.
+    std::shared_ptr<connection> link_;
+    bool logged_in_ = false;
     bool done_ = false;
     bool waits_ = false;
     bool closing_ = false;

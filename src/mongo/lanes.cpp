@@ -28,15 +28,27 @@ bool lanes::withdraw(const task& asked)
     return std::erase_if(waiting_, [&](const wish& each) { return each.asked.get() == &asked; }) > 0;
 }
 
+lane* lanes::take_free()
+{
+    while (!free_.empty()) {
+        auto* const each = free_.back();
+        free_.pop_back();
+        if (!each->is_stale())
+            return each;
+        close(*each);
+    }
+    if (open_.size() == most_)
+        return nullptr;
+    open_.push_back(lane::make(strand_, to_, weak_from_this()));
+    return open_.back().get();
+}
+
 void lanes::run_next()
 {
-    while (!waiting_.empty() && (!free_.empty() || open_.size() < most_)) {
-        if (free_.empty()) {
-            open_.push_back(lane::make(strand_, to_, weak_from_this()));
-            free_.push_back(open_.back().get());
-        }
-        auto* const taken = free_.back();
-        free_.pop_back();
+    while (!waiting_.empty()) {
+        auto* const taken = take_free();
+        if (!taken)
+            return;
         auto next = std::move(waiting_.front());
         waiting_.pop_front();
         taken->run(std::move(next.asked), next.deadline);
@@ -55,12 +67,17 @@ void lanes::on_free(lane& which, bool spoiled)
     run_next();
 }
 
+void lanes::close(lane& which)
+{
+    const auto kept = which.shared_from_this();
+    std::erase(open_, kept);
+    kept->close();
+}
+
 void lanes::close_free()
 {
-    for (auto* const each : std::exchange(free_, {})) {
-        std::erase_if(open_, [&](const auto& other) { return other.get() == each; });
-        each->close();
-    }
+    for (auto* const each : std::exchange(free_, {}))
+        close(*each);
 }
 
 void lanes::close_all()

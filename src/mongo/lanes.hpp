@@ -53,6 +53,8 @@ private:
 
     void on_free(lane& which, bool spoiled) override;
     void run_next();
+    [[nodiscard]] lane* take_free();
+    void close(lane& which);
 
     const asio::any_io_executor strand_;
     const destination to_;

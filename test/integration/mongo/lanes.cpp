@@ -1,134 +1,18 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/lanes.hpp"
-
-#include "mongo/command.hpp"
+#include "scene.hpp"
 #include "server.hpp"
 #include "support/relay.hpp"
-#include "support/run.hpp"
 #include "support/sockets.hpp"
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/strand.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include <chrono>
-#include <cstdint>
+#include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <iterator>
-#include <memory>
-#include <ostream>
 #include <string>
-#include <utility>
 #include <vector>
 
-namespace colock::mongo::detail {
-
-std::ostream& operator<<(std::ostream& to, answer::kind what)
-{
-    return to << static_cast<int>(what);
-}
-
-} // namespace colock::mongo::detail
-
 namespace colock::testing {
-namespace {
-
-using namespace mongo::detail;
-using namespace std::chrono_literals;
-using kind = answer::kind;
-
-/// Only a test that is about to fail waits as long.
-constexpr auto patience = 20s;
-
-class noted final : public command
-{
-public:
-    noted(std::string_view asked, std::function<void()> then)
-        : command("colock_test", document::from_json(asked)), then_(std::move(then))
-    {
-    }
-
-    [[nodiscard]] bool done() const noexcept { return done_; }
-
-private:
-    void performed() override
-    {
-        done_ = true;
-        if (then_)
-            then_();
-    }
-
-    const std::function<void()> then_;
-    bool done_ = false;
-};
-using noted_ptr = std::shared_ptr<noted>;
-
-/// What must not outlive the context.
-struct members final : context_member
-{
-    void context_shutdown() noexcept override
-    {
-        all.reset();
-        strand = {};
-    }
-
-    asio::any_io_executor strand;
-    std::shared_ptr<lanes> all;
-};
-
-/// Lanes to a server, on a context of their own.
-struct scene
-{
-    explicit scene(std::uint16_t port, std::size_t most = 8)
-    {
-        of_context->strand = asio::make_strand(*io);
-        of_context->all = std::make_shared<lanes>(
-            of_context->strand, destination{.host = "127.0.0.1", .port = std::to_string(port)}, most);
-        join_context(io->get_executor(), of_context);
-    }
-    ~scene()
-    {
-        if (!of_context->all)
-            return;
-        of_context->all->close_all();
-        io->run_for(patience);
-    }
-
-    noted_ptr ask(std::string_view asked, lease_clock::duration within = patience, std::function<void()> then = {})
-    {
-        auto made = std::make_shared<noted>(asked, std::move(then));
-        post([made, deadline = lease_clock::now() + within](lanes& all) { all.ask(made, deadline); });
-        return made;
-    }
-    void post(std::function<void(lanes&)> act)
-    {
-        asio::post(of_context->strand, [on = of_context, act = std::move(act)] { act(*on->all); });
-    }
-    [[nodiscard]] const lanes& all() const { return *of_context->all; }
-    const answer& wait_for(const noted_ptr& asked) const
-    {
-        run_until(*io, [&] { return asked->done(); });
-        return asked->got();
-    }
-    const answer& say(std::string_view asked, lease_clock::duration within = patience)
-    {
-        last = ask(asked, within);
-        return wait_for(last);
-    }
-
-    std::unique_ptr<asio::io_context> io = std::make_unique<asio::io_context>();
-    std::shared_ptr<members> of_context = std::make_shared<members>();
-    noted_ptr last;
-};
-
-constexpr auto ping = R"({"ping": 1})";
-constexpr auto count_up = R"({"findAndModify": "lanes", "query": {"_id": "n"}, "update": {"$inc": {"n": 1}},
-    "upsert": true, "new": true})";
-
-} // namespace
 
 BOOST_AUTO_TEST_SUITE(mongo_lanes, *boost::unit_test::precondition(has_mongodb))
 
@@ -196,6 +80,58 @@ BOOST_AUTO_TEST_CASE(a_command_that_is_refused_leaves_its_lane)
     BOOST_TEST(got.code == 59);
     BOOST_TEST(got.why.find("noSuchCommand") != std::string::npos, got.why);
     BOOST_TEST(test.all().open() == 1u);
+    BOOST_TEST(test.say(ping).what == kind::done);
+}
+
+BOOST_AUTO_TEST_CASE(a_lane_whose_connection_has_ended_while_it_was_free_is_replaced)
+{
+    relay link(shared_mongodb());
+    scene test(link.port(), 3);
+    std::vector<noted_ptr> asked;
+    for (int n = 0; n < 3; ++n)
+        asked.push_back(test.ask(ping));
+    for (const auto& each : asked)
+        BOOST_TEST(test.wait_for(each).what == kind::done);
+    BOOST_TEST(test.all().open() == 3u);
+    link.refuse(true);
+    {
+        // When the relay turns another away, it has let go of these.
+        scene other(link.port());
+        BOOST_TEST(other.say(ping).what == kind::unsent);
+    }
+    link.refuse(false);
+    const auto& got = test.say(ping);
+    BOOST_TEST(got.what == kind::done, got.why);
+    BOOST_TEST(test.all().open() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(lanes_that_nobody_uses_are_closed)
+{
+    relay link(shared_mongodb());
+    scene test(link.port(), 3);
+    std::vector<noted_ptr> asked;
+    for (int n = 0; n < 3; ++n)
+        asked.push_back(test.ask(ping));
+    for (const auto& each : asked)
+        BOOST_TEST(test.wait_for(each).what == kind::done);
+    link.silence(true);
+    const auto under_way = test.ask(ping);
+    run_until(*test.io, [&] { return test.all().under_way() == 1; });
+    test.post([](lanes& all) {
+        all.close_free();
+        BOOST_TEST(all.open() == 1u);
+        BOOST_TEST(all.under_way() == 1u);
+    });
+    link.silence(false);
+    BOOST_TEST(test.wait_for(under_way).what == kind::done);
+    // It is a free one now.
+    test.post([](lanes& all) { all.close_free(); });
+    run_until(*test.io, [&] { return test.all().open() == 0; });
+    // Nothing is left to run, and the next is made anew.
+    test.io->restart();
+    test.io->run_for(patience);
+    BOOST_TEST(test.io->stopped());
+    test.io->restart();
     BOOST_TEST(test.say(ping).what == kind::done);
 }
 

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <iostream>
 #include <string>
+#include <utility>
 
 namespace colock::testing {
 
@@ -27,7 +28,7 @@ std::uint16_t shared_mongodb()
     return static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
 }
 
-mongodb_server::mongodb_server()
+mongodb_server::mongodb_server(std::vector<std::string> options) : options_(std::move(options))
 {
     on_free_port([this](std::uint16_t port) {
         port_ = port;
@@ -43,10 +44,17 @@ mongodb_server::~mongodb_server()
 void mongodb_server::start()
 {
     const auto program = from_environment("COLOCK_MONGODB_SERVER", "secantusd-py");
-    process_ = child_process({program, "--port", std::to_string(port_), "--storage-path", folder_.path() / "data",
-                                 "--log-level", "WARNING", "--enable-test-commands"},
-        folder_.path() / "log");
+    std::vector<std::string> command{program, "--port", std::to_string(port_), "--storage-path",
+        folder_.path() / "data", "--log-level", "WARNING", "--enable-test-commands"};
+    command.insert(command.end(), options_.begin(), options_.end());
+    process_ = child_process(command, folder_.path() / "log");
     wait_until_serving(process_, port_, "the MongoDB server did not start; see scripts/servers.sh");
+}
+
+void mongodb_server::start(std::vector<std::string> options)
+{
+    options_ = std::move(options);
+    start();
 }
 
 void mongodb_server::pause()

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace colock::testing {
 
@@ -21,7 +23,8 @@ namespace colock::testing {
 class mongodb_server
 {
 public:
-    mongodb_server();
+    /// \param options of the program's, beside those of every test
+    explicit mongodb_server(std::vector<std::string> options = {});
     ~mongodb_server();
     mongodb_server(const mongodb_server&) = delete;
     mongodb_server& operator=(const mongodb_server&) = delete;
@@ -35,8 +38,11 @@ public:
     void kill();
     /// On the same port, with what it had on disk.
     void start();
+    /// The same, with other options.
+    void start(std::vector<std::string> options);
 
 private:
+    std::vector<std::string> options_;
     std::uint16_t port_ = 0;
     temporary_folder folder_;
     child_process process_;

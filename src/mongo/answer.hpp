@@ -1,0 +1,47 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/document.hpp"
+
+#include <cstdint>
+#include <string>
+
+struct _mongoc_client_t;
+
+namespace colock::mongo::detail {
+
+/// What a server, or the driver, says to a command.
+struct answer
+{
+    enum class kind : unsigned char
+    {
+        /// Done; `reply` has the rest.
+        done,
+        /// The server has refused it, and nothing has happened.
+        refused,
+        /// It could not be sent.
+        unsent,
+        /// It may have been carried out.
+        unknown,
+    };
+    kind what = kind::unsent;
+    /// Of the server; 0: the driver has failed.
+    std::int32_t code = 0;
+    std::string why{};
+    document reply{};
+    /// Nothing else may be asked on that lane: it is not connected any more, or to a server that takes no writes.
+    bool spoils = false;
+};
+
+/// What the server says of a user or a password that it does not accept: AuthenticationFailed. We say it of a server
+/// that does not prove that it knows the password, too.
+inline constexpr std::int32_t authentication_failed = 18;
+
+/// What a failed command means.
+/// \param domain the driver's, as is `code`
+[[nodiscard]] answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why);
+
+/// On a fiber: one command to the server that the driver is connected to.
+[[nodiscard]] answer ask(::_mongoc_client_t& driver, const std::string& database, const document& asked) noexcept;
+
+} // namespace colock::mongo::detail
