@@ -19,6 +19,14 @@ constexpr std::array<std::uint32_t, 8> leaving_codes{11600, 11602, 10107, 13435,
 
 } // namespace
 
+void answer::blame(const boost::system::error_code& failure)
+{
+    if (code != 0 || !failure)
+        return;
+    cause = failure;
+    why = failure.message();
+}
+
 answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why)
 {
     answer judged;

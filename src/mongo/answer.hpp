@@ -3,6 +3,8 @@
 
 #include "mongo/document.hpp"
 
+#include <boost/system/error_code.hpp>
+
 #include <cstdint>
 #include <string>
 
@@ -28,9 +30,14 @@ struct answer
     /// Of the server; 0: the driver has failed.
     std::int32_t code = 0;
     std::string why{};
+    /// What has become of the connection, if the driver has failed.
+    boost::system::error_code cause{};
     document reply{};
     /// Nothing else may be asked on that lane: it is not connected any more, or to a server that takes no writes.
     bool spoils = false;
+
+    /// The driver itself does not know why a connection has failed.
+    void blame(const boost::system::error_code& failure);
 };
 
 /// What the server says of a user or a password that it does not accept: AuthenticationFailed. We say it of a server

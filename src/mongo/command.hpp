@@ -23,6 +23,7 @@ public:
 private:
     void perform(::_mongoc_client_t& driver) noexcept final;
     void fail(answer why) noexcept final { got_ = std::move(why); }
+    void blame(const error_code& cause) final { got_.blame(cause); }
 
     const std::string database_;
     const document asked_;

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/destination.hpp"
 
+#include "remote/url.hpp"
+
 #include <boost/assert.hpp>
 
 #include <mongoc/mongoc.h>
@@ -29,8 +31,7 @@ bool is_plain(const std::string& host)
 
 std::string destination::name() const
 {
-    const bool has_colons = host.find(':') != std::string::npos;
-    return (has_colons ? '[' + host + ']' : host) + ':' + port;
+    return remote::to_text({host, port});
 }
 
 void uri_deleter::operator()(mongoc_uri_t* gone) const noexcept

@@ -4,6 +4,7 @@
 #include "mongo/driver.hpp"
 #include "mongo/login.hpp"
 
+#include <boost/asio/error.hpp>
 #include <boost/assert.hpp>
 
 #include <algorithm>
@@ -92,13 +93,26 @@ void lane::end_task()
     const auto ended = std::move(task_);
     task_ = nullptr;
     const bool spoiled = ended->spoils();
-    if (spoiled)
+    if (spoiled) {
+        ended->blame(cause());
         closing_ = true;
+    }
     ended->performed();
     if (const auto owner = owner_.lock())
         owner->on_free(*this, spoiled);
     if (closing_ && !fiber_.ended())
         go_on();
+}
+
+error_code lane::cause() const
+{
+    if (link_ && link_->failure())
+        return link_->failure();
+    if (closing_)
+        return asio::error::operation_aborted;
+    if (link_ && link_->at_end())
+        return asio::error::eof;
+    return aborts() ? error_code(asio::error::timed_out) : error_code();
 }
 
 void lane::wake()

@@ -32,6 +32,8 @@ public:
     virtual void perform(::_mongoc_client_t& driver) noexcept = 0;
     /// It is not performed: the lane could not be logged in.
     virtual void fail(answer why) noexcept = 0;
+    /// It spoils, and that is what has become of the connection, as far as can be seen.
+    virtual void blame(const error_code& cause) = 0;
     /// The driver's client is of no use for the next.
     [[nodiscard]] virtual bool spoils() const noexcept = 0;
     /// It has been performed, or ended early.
@@ -84,6 +86,7 @@ private:
     void perform(::_mongoc_client_t& driver) noexcept;
     void go_on();
     void end_task();
+    [[nodiscard]] error_code cause() const;
     void wake();
 
     [[nodiscard]] bool aborts() const noexcept override;

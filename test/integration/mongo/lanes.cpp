@@ -4,6 +4,7 @@
 #include "support/relay.hpp"
 #include "support/sockets.hpp"
 
+#include <boost/asio/error.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -158,6 +159,7 @@ BOOST_AUTO_TEST_CASE(where_nobody_listens_nothing_is_sent)
     scene test(free_port());
     const auto& got = test.say(ping);
     BOOST_TEST(got.what == kind::unsent);
+    BOOST_TEST(got.cause == asio::error::connection_refused);
     BOOST_TEST(got.spoils);
     BOOST_TEST(test.all().open() == 0u);
 }
@@ -168,6 +170,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_given_up_at_the_deadline)
     link.silence(true);
     scene test(link.port());
     BOOST_TEST(test.say(ping, 200ms).what == kind::unsent);
+    BOOST_TEST(test.last->got().cause == asio::error::timed_out);
     link.silence(false);
     BOOST_TEST(test.say(ping).what == kind::done);
 }
@@ -180,6 +183,7 @@ BOOST_AUTO_TEST_CASE(a_command_whose_reply_is_lost_has_an_unknown_outcome)
     link.cut_at_bytes("findAndModify", loss::reply);
     const auto& got = test.say(count_up);
     BOOST_TEST(got.what == kind::unknown);
+    BOOST_TEST(got.cause == asio::error::eof);
     BOOST_TEST(got.spoils);
     BOOST_TEST(test.all().open() == 0u);
     // And it has happened.
@@ -220,6 +224,7 @@ BOOST_AUTO_TEST_CASE(what_is_under_way_when_all_are_closed_ends)
     run_until(*test.io, [&] { return test.all().under_way() == 2; });
     test.post([](lanes& all) { all.close_all(); });
     BOOST_TEST(test.wait_for(first).what == kind::unknown);
+    BOOST_TEST(first->got().cause == asio::error::operation_aborted);
     // That lane was being connected.
     BOOST_TEST(test.wait_for(second).what == kind::unsent);
     // Nothing is left to run.

@@ -2,6 +2,7 @@
 #include "mongo/login.hpp"
 
 #include "benchmarks/longest_handler.hpp"
+#include "pretender.hpp"
 #include "scene.hpp"
 #include "server.hpp"
 #include "support/relay.hpp"
@@ -10,8 +11,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colock::testing {
@@ -58,6 +61,16 @@ struct logged_in
 };
 
 const credentials me{.user = "me", .password = "secret, ="};
+
+std::string payload_of(const document& asked)
+{
+    bson_iter_t at;
+    BOOST_TEST_REQUIRE(bson_iter_init_find(&at, asked.get(), "payload"));
+    std::uint32_t size = 0;
+    const std::uint8_t* data = nullptr;
+    bson_iter_binary(&at, nullptr, &size, &data);
+    return {reinterpret_cast<const char*>(data), size};
+}
 
 void is_refused(const answer& got)
 {
@@ -119,6 +132,34 @@ BOOST_AUTO_TEST_CASE(the_password_is_hashed_once_for_all_lanes_and_the_loop_does
     BOOST_TEST(some.test.all().open() == 8u);
     BOOST_TEST(some.as->hashed() == 1u);
     BOOST_TEST(longest < 5.0, "a handler took " << longest << " ms of CPU");
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_does_not_know_the_password_is_told_nothing_more)
+{
+    bool told = false;
+    asio::io_context elsewhere;
+    const pretender liar(elsewhere, [&](std::string_view command, const document& asked) {
+        auto reply = document::from_json(
+            R"({"ok": 1, "minWireVersion": 0, "maxWireVersion": 21, "isWritablePrimary": true, "ismaster": true,
+                "saslSupportedMechs": ["SCRAM-SHA-256"], "conversationId": 1, "done": true})");
+        std::string payload = "v=" + std::string(43, 'A') + '=';
+        if (command == "saslStart") {
+            const auto first = payload_of(asked);
+            payload = first.substr(first.find("r=")) + "more,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
+        }
+        BSON_APPEND_BINARY(reply.get(), "payload", BSON_SUBTYPE_BINARY,
+            reinterpret_cast<const std::uint8_t*>(payload.data()), static_cast<std::uint32_t>(payload.size()));
+        told = told || command == "findAndModify";
+        return reply;
+    });
+    logged_in some(liar.port(), me);
+    const auto asked = some.test.ask(count_up);
+    run_until(*some.test.io, [&] {
+        elsewhere.poll();
+        return asked->done();
+    });
+    is_refused(asked->got());
+    BOOST_TEST(!told);
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_said_by_nobody_whatever_is_lost)

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/command.hpp"
 
+#include <boost/asio/error.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <ostream>
@@ -61,6 +62,20 @@ BOOST_AUTO_TEST_CASE(what_reached_no_server_was_not_sent)
     const auto got = judge_failure(MONGOC_ERROR_SERVER_SELECTION, MONGOC_ERROR_SERVER_SELECTION_FAILURE, "");
     BOOST_TEST(got.what == kind::unsent);
     BOOST_TEST(got.spoils);
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_has_failed_is_blamed_for_what_no_server_has_said)
+{
+    auto unsent = judge_failure(MONGOC_ERROR_SERVER_SELECTION, MONGOC_ERROR_SERVER_SELECTION_FAILURE, "no server");
+    unsent.blame({});
+    BOOST_TEST(unsent.why == "no server");
+    unsent.blame(boost::asio::error::connection_refused);
+    BOOST_TEST(unsent.cause == boost::asio::error::connection_refused);
+    BOOST_TEST(unsent.why == "Connection refused");
+    auto refused = judge_failure(MONGOC_ERROR_SERVER, 91, "shutting down");
+    refused.blame(boost::asio::error::eof);
+    BOOST_TEST(refused.why == "shutting down");
+    BOOST_TEST(!refused.cause);
 }
 
 BOOST_AUTO_TEST_CASE(a_document_moves_and_is_printed)

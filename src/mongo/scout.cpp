@@ -1,0 +1,151 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/scout.hpp"
+
+#include "mongo/answer.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+/// A replica set has at most 50 members. Whoever names more is none.
+constexpr std::size_t most_hosts = 100;
+
+} // namespace
+
+/// What one host says.
+class scout::question final : public task
+{
+public:
+    question(std::weak_ptr<scout> of, std::size_t which) : of_(std::move(of)), which_(which) {}
+
+    [[nodiscard]] const answer& got() const noexcept { return got_; }
+    [[nodiscard]] lease_clock::time_point asked() const noexcept { return asked_; }
+
+private:
+    void perform(::_mongoc_client_t& driver) noexcept override
+    {
+        // The first one connects, which may take any time, and so tells nothing of the server's clock.
+        for (int n = 0; n < 2; ++n) {
+            asked_ = lease_clock::now();
+            got_ = detail::ask(driver, "admin", hello::question());
+            if (got_.what != answer::kind::done)
+                return;
+        }
+    }
+    void fail(answer why) noexcept override { got_ = std::move(why); }
+    void blame(const error_code& cause) override { got_.blame(cause); }
+    [[nodiscard]] bool spoils() const noexcept override { return got_.spoils; }
+    void performed() override
+    {
+        const auto of = of_.lock();
+        if (!of)
+            return;
+        // From outside of the lane, which goes on to be free, and from outside of whoever has asked.
+        asio::post(of->strand_, [of, which = which_] { of->answered(which); });
+    }
+
+    const std::weak_ptr<scout> of_;
+    const std::size_t which_;
+    lease_clock::time_point asked_;
+    answer got_;
+};
+
+scout::scout(const asio::any_io_executor& strand, quest what) : strand_(strand), what_(std::move(what)) {}
+
+scout::~scout() = default;
+
+void scout::start(lease_clock::time_point deadline, handler tell)
+{
+    deadline_ = deadline;
+    tell_ = std::move(tell);
+    for (const auto& each : what_.hosts)
+        ask(each);
+}
+
+void scout::ask(destination whom)
+{
+    const auto is_same = [&](const asked_host& each) { return each.at.host == whom.host && each.at.port == whom.port; };
+    if (asked_.size() == most_hosts || std::ranges::any_of(asked_, is_same))
+        return;
+    whom.as = nullptr;
+    const auto over = std::make_shared<lanes>(strand_, whom, 1);
+    const auto what = std::make_shared<question>(weak_from_this(), asked_.size());
+    asked_.push_back({.at = std::move(whom), .over = over, .what = what});
+    ++unanswered_;
+    over->ask(what, deadline_);
+}
+
+void scout::answered(std::size_t which)
+{
+    if (!tell_)
+        return;
+    --unanswered_;
+    auto& host = asked_[which];
+    const auto& got = host.what->got();
+    if (got.what == answer::kind::done) {
+        const hello said(got.reply);
+        if (is_it(host, said)) {
+            end({.what = finding::kind::primary,
+                .at = host.at,
+                .server_time = said.local_time,
+                .asked = host.what->asked(),
+                .replica_set = said.set,
+                .max_wire_version = said.max_wire_version});
+            return;
+        }
+        auto* const tls = host.at.tls;
+        if (!what_.direct && !host.of_another_set) {
+            for (const auto& each : said.members)
+                ask({.host = each.host, .port = each.port, .tls = tls});
+        }
+    } else {
+        host.why = got.why;
+    }
+    if (unanswered_ == 0)
+        end(nobody());
+}
+
+bool scout::is_it(asked_host& host, const hello& said) const
+{
+    host.of_another_set = !what_.replica_set.empty() && said.set != what_.replica_set;
+    if (host.of_another_set)
+        host.why = said.set.empty() ? "is in no replica set" : "is in the replica set " + said.set;
+    else if (!said.writable)
+        host.why = "is " + said.state;
+    return host.why.empty();
+}
+
+finding scout::nobody() const
+{
+    finding none;
+    // One that answers for the right set may be in the way of an election only.
+    const auto answered_for_it = [](const asked_host& each) {
+        return each.what->got().what == answer::kind::done && !each.of_another_set;
+    };
+    const auto is_of_another = [](const asked_host& each) { return each.of_another_set; };
+    if (std::ranges::any_of(asked_, is_of_another) && std::ranges::none_of(asked_, answered_for_it))
+        none.what = finding::kind::misconfigured;
+    for (const auto& each : asked_)
+        none.why += (none.why.empty() ? "" : "; ") + each.at.name() + ": " + each.why;
+    return none;
+}
+
+void scout::end(finding found)
+{
+    const auto tell = std::exchange(tell_, {});
+    close();
+    tell(std::move(found));
+}
+
+void scout::close()
+{
+    tell_ = {};
+    asked_.clear();
+}
+
+} // namespace colock::mongo::detail

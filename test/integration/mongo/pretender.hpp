@@ -1,0 +1,41 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/document.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace colock::testing {
+
+namespace asio = boost::asio;
+
+/// Speaks just enough of MongoDB's protocol to play what a real server of the tests cannot be: a secondary, or one that
+/// lies. On the context of whoever speaks to it, which must not outlive it.
+class pretender
+{
+public:
+    using document = mongo::detail::document;
+    /// To what is asked, by the name of the command.
+    using answers = std::function<document(std::string_view command, const document& asked)>;
+
+    pretender(asio::io_context& io, answers say);
+
+    [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+
+private:
+    asio::awaitable<void> listen();
+    asio::awaitable<void> serve(asio::ip::tcp::socket with);
+    [[nodiscard]] std::string answer_to(std::string_view message) const;
+
+    const answers say_;
+    asio::ip::tcp::acceptor acceptor_;
+};
+
+} // namespace colock::testing

@@ -1,0 +1,56 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/hello.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <vector>
+
+using namespace colock::mongo::detail;
+using colock::remote::endpoint;
+
+namespace {
+
+hello of(const std::string& reply)
+{
+    return hello(document::from_json(reply));
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(mongo_hello)
+
+BOOST_AUTO_TEST_CASE(a_primary_says_what_it_is)
+{
+    const auto said = of(R"({"isWritablePrimary": true, "setName": "rs", "maxWireVersion": 21, "primary": "a:1",
+        "hosts": ["b", "[::1]:3"], "localTime": {"$date": {"$numberLong": "1700000000123"}}})");
+    BOOST_TEST(said.writable);
+    BOOST_TEST(said.set == "rs");
+    BOOST_TEST(said.max_wire_version == 21);
+    BOOST_TEST(said.local_time == 1'700'000'000'123);
+    BOOST_TEST((said.members == std::vector<endpoint>{{"a", "1"}, {"b", "27017"}, {"::1", "3"}}));
+}
+
+BOOST_AUTO_TEST_CASE(who_takes_no_writes_says_why)
+{
+    BOOST_TEST(of(R"({"isWritablePrimary": false, "secondary": true})").state == "a secondary");
+    BOOST_TEST(of(R"({"arbiterOnly": true})").state == "an arbiter");
+    BOOST_TEST(of(R"({"isreplicaset": true})").state == hello().state);
+    BOOST_TEST(!hello().state.empty());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_of_another_type_is_not_believed)
+{
+    const auto said = of(R"({"isWritablePrimary": 1, "setName": 7, "maxWireVersion": "9", "primary": ["a"],
+        "hosts": {"0": "b"}, "localTime": 3, "secondary": "yes"})");
+    BOOST_TEST(!said.writable);
+    BOOST_TEST(said.set.empty());
+    BOOST_TEST(said.max_wire_version == 0);
+    BOOST_TEST(said.local_time == 0);
+    BOOST_TEST(said.state == hello().state);
+    BOOST_TEST(said.members.empty());
+    BOOST_TEST(
+        of(R"({"hosts": ["", ":1", "a:0", "a:b", "]:[x", 7, "u:p@c:3", "d,e"], "primary": ""})").members.size() <= 3u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
