@@ -55,6 +55,29 @@ BOOST_AUTO_TEST_CASE(what_is_released_while_a_waiter_is_cut_off_wakes_him_when_h
     check_end();
 }
 
+/// A watch is asked for again at every reconnect, while the driver has the one from before.
+BOOST_AUTO_TEST_CASE(waiters_are_woken_after_many_reconnects_and_leave_nothing_behind)
+{
+    auto held = run(add().acquire("k"));
+    auto& waits = add_linked(10s);
+    std::vector<running<lock>> waiting;
+    for (int i = 0; i < 20; ++i)
+        waiting.push_back(start(io, waits.acquire("k", {.mode = lock_mode::shared, .retry = retry_policy::fixed(1h)})));
+    until([&] { return waits.stats().busy == 40; });
+    for (int times = 1; times <= 5; ++times) {
+        link.refuse(true);
+        until([&] { return told->suspensions == times; });
+        link.refuse(false);
+        until([&] { return told->reconnections == times; });
+        // Answered behind the watches.
+        run(waits.is_locked("k"));
+    }
+    run(held.release(on_failure::raise));
+    for (auto& each : waiting)
+        run(each.get(io).release(on_failure::raise));
+    check_end();
+}
+
 BOOST_AUTO_TEST_CASE(a_lock_outlives_a_black_hole_that_is_shorter_than_its_session)
 {
     auto& holds = add_linked(9s);

@@ -31,12 +31,16 @@ using namespace std::chrono_literals;
 class witness
 {
 public:
-    /// None of those that were granted before is believed in any more.
+    /// None of those that were granted before, and let nobody else in beside them, is believed in any more.
     void granted(const lock& now)
     {
-        BOOST_TEST(now.fence() > fence_);
-        fence_ = now.fence();
-        BOOST_TEST(std::ranges::none_of(inside_, [](const lock* each) { return each->held(); }));
+        const bool alone = now.mode() == lock_mode::exclusive;
+        BOOST_TEST(now.fence() > (alone ? fence_ : exclusive_fence_));
+        fence_ = std::max(fence_, now.fence());
+        if (alone)
+            exclusive_fence_ = now.fence();
+        BOOST_TEST(std::ranges::none_of(inside_,
+            [&](const lock* each) { return (alone || each->mode() == lock_mode::exclusive) && each->held(); }));
         inside_.push_back(&now);
         ++grants;
     }
@@ -46,6 +50,7 @@ public:
 
 private:
     std::uint64_t fence_ = 0;
+    std::uint64_t exclusive_fence_ = 0;
     std::vector<const lock*> inside_;
 };
 
