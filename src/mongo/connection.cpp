@@ -20,13 +20,13 @@ connection::connection(const asio::any_io_executor& strand, std::function<void()
 {
 }
 
-void connection::open(const std::string& host, const std::string& port, asio::ssl::context* tls)
+void connection::open(const destination& to)
 {
-    host_ = host;
-    if (tls)
-        secured_.emplace(socket_, *tls);
+    server_name_ = to.server_name.empty() ? to.host : to.server_name;
+    if (to.tls)
+        secured_.emplace(socket_, *to.tls);
     resolver_.async_resolve(
-        host, port, [self = shared_from_this()](const error_code& failed, const remote::addresses& found) {
+        to.host, to.port, [self = shared_from_this()](const error_code& failed, const remote::addresses& found) {
             if (failed)
                 self->fail(failed);
             else if (!self->closed_)
@@ -55,7 +55,7 @@ void connection::connect(const remote::addresses& found)
 
 void connection::greet()
 {
-    remote::expect_host(secured_->native_handle(), host_);
+    remote::expect_host(secured_->native_handle(), server_name_);
     secured_->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](const error_code& failed) {
         if (failed)
             self->fail(failed);

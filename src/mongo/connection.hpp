@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "mongo/destination.hpp"
 #include "remote/resolve.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -33,7 +34,7 @@ public:
     connection& operator=(const connection&) = delete;
 
     /// Looks the host up, connects, and goes on to TLS if there is a context. Once.
-    void open(const std::string& host, const std::string& port, asio::ssl::context* tls);
+    void open(const destination& to);
     /// Nobody is told of anything any more.
     void close() noexcept;
 
@@ -74,7 +75,7 @@ private:
     resolver resolver_;
     socket socket_;
     std::optional<asio::ssl::stream<socket&>> secured_;
-    std::string host_;
+    std::string server_name_;
     bool open_ = false;
     bool closed_ = false;
     bool at_end_ = false;

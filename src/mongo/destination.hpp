@@ -24,6 +24,8 @@ struct destination
     std::string port{};
     /// Lives as long as the lane; null: none.
     asio::ssl::context* tls = nullptr;
+    /// That its certificate must be for; empty: `host`.
+    std::string server_name{};
     /// Who logs in there; lives as long as the lane; null: nobody.
     login* as = nullptr;
 

@@ -160,7 +160,7 @@ mongoc_stream_t* lane::initiate(const mongoc_uri_t*, const mongoc_host_list_t*, 
     try {
         if (!host.closing_ && !host.link_) {
             host.link_ = std::make_shared<connection>(host.strand_, host.waker());
-            host.link_->open(host.to_.host, host.to_.port, host.to_.tls);
+            host.link_->open(host.to_);
             if (auto* const made = make_stream(host, host.link_))
                 return made;
         }

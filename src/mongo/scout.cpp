@@ -98,10 +98,14 @@ void scout::answered(std::size_t which)
                 .max_wire_version = said.max_wire_version});
             return;
         }
-        auto* const tls = host.at.tls;
+        // `host` itself moves when another is asked.
+        auto other = host.at;
         if (!what_.direct && !host.of_another_set) {
-            for (const auto& each : said.members)
-                ask({.host = each.host, .port = each.port, .tls = tls});
+            for (const auto& each : said.members) {
+                other.host = each.host;
+                other.port = each.port;
+                ask(other);
+            }
         }
     } else {
         host.why = got.why;

@@ -1,45 +1,13 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "fixture.hpp"
+#include "support/certificates.hpp"
 #include "support/print.hpp"
 
 #include <cstdlib>
 #include <filesystem>
-#include <stdexcept>
 
 namespace colock::testing {
 namespace {
-
-/// Certificates of an authority of our own, for 127.0.0.1 and for another name.
-struct certificates
-{
-    certificates() { renew(); }
-
-    /// Another authority, and all certificates anew, in the same files.
-    void renew() const
-    {
-        const auto in = "cd " + folder.path().string() + " && ";
-        const auto make = [&](const std::string& name, const std::string& alternative) {
-            run(in + "openssl req -newkey rsa:2048 -nodes -keyout " + name + ".key -out " + name +
-                ".csr -subj /CN=x && " + "printf 'subjectAltName=" + alternative + "' > " + name +
-                ".ext && openssl x509 -req -in " + name +
-                ".csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile " + name + ".ext -out " + name +
-                ".pem");
-        };
-        run(in + "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ours");
-        run(in + "openssl req -x509 -newkey rsa:2048 -nodes -keyout no.key -out other.pem -days 2 -subj /CN=theirs");
-        make("right", "IP:127.0.0.1");
-        make("named", "DNS:redis.example");
-    }
-
-    static void run(const std::string& command)
-    {
-        if (std::system(("(" + command + ") >/dev/null 2>&1").c_str()) != 0)
-            throw std::runtime_error("openssl cannot make certificates");
-    }
-    [[nodiscard]] std::string file(const char* name) const { return folder / name; }
-
-    temporary_folder folder;
-};
 
 /// Said by whoever runs the tests on a server that was built so.
 boost::test_tools::assertion_result server_has_tls(boost::unit_test::test_unit_id)
@@ -52,9 +20,8 @@ boost::test_tools::assertion_result server_has_tls(boost::unit_test::test_unit_i
 struct tls_server
 {
     tls_server(const certificates& from, const std::string& name)
-        : port(free_port()),
-          server({"--tls-port", std::to_string(port), "--tls-cert-file", from.file((name + ".pem").c_str()),
-              "--tls-key-file", from.file((name + ".key").c_str()), "--tls-ca-cert-file", from.file("ca.pem")})
+        : port(free_port()), server({"--tls-port", std::to_string(port), "--tls-cert-file", from.file(name + ".pem"),
+                                 "--tls-key-file", from.file(name + ".key"), "--tls-ca-cert-file", from.file("ca.pem")})
     {
     }
     [[nodiscard]] std::string url() const { return "rediss://127.0.0.1:" + std::to_string(port); }
@@ -107,7 +74,7 @@ BOOST_AUTO_TEST_CASE(
     client_side by_address({.url = server.url(), .tls = ours});
     BOOST_TEST(code_of(by_address.speak.create(driver::exclusive("k"))) == errc::misconfigured_backend);
     auto by_name = ours;
-    by_name.server_name = "redis.example";
+    by_name.server_name = "named.example";
     client_side some({.url = server.url(), .tls = by_name});
     some.speak.grant(driver::exclusive("k"));
 }
@@ -146,8 +113,7 @@ BOOST_AUTO_TEST_CASE(
 BOOST_AUTO_TEST_CASE(an_encrypted_key_is_refused_and_nobody_is_asked_for_its_password)
 {
     const certificates known;
-    certificates::run("cd " + known.folder.path().string() +
-                      " && openssl rsa -aes128 -passout pass:secret -in right.key -out encrypted.key");
+    known.run("openssl rsa -aes128 -passout pass:secret -in right.key -out encrypted.key");
     auto with = ours_of(known);
     with.key_file = known.file("encrypted.key");
     client_side some({.url = "rediss://127.0.0.1:" + std::to_string(free_port()), .tls = with});
