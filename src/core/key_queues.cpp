@@ -41,8 +41,9 @@ key_queue* key_queues::find(const record& wanted)
 {
     if (!may_have(wanted.key_hash()))
         return nullptr;
-    const auto found = queues_.find(queue_name{wanted.key(), wanted.key_hash()});
-    return found == queues_.end() ? nullptr : found->second.get();
+    table& in = table_of(wanted.key_hash());
+    const auto found = in.find(queue_name{wanted.key(), wanted.key_hash()});
+    return found == in.end() ? nullptr : found->second.get();
 }
 
 /// On a remote backend every acquire passes through a queue: recycled, it costs no memory of its own.
@@ -58,7 +59,8 @@ key_queue& key_queues::make(const record& wanted)
     made->key = wanted.key();
     made->hash = wanted.key_hash();
     key_queue& queue = *made;
-    queues_.emplace(queue_name{queue.key, queue.hash}, std::move(made));
+    table_of(queue.hash).emplace(queue_name{queue.key, queue.hash}, std::move(made));
+    ++size_;
     count(queue.hash, 1);
     timers_.keep_armed(true);
     return queue;
@@ -67,10 +69,12 @@ key_queue& key_queues::make(const record& wanted)
 void key_queues::drop(key_queue& empty)
 {
     BOOST_ASSERT(empty.heads == 0);
-    const auto found = queues_.find(queue_name{empty.key, empty.hash});
+    table& in = table_of(empty.hash);
+    const auto found = in.find(queue_name{empty.key, empty.hash});
     count(empty.hash, -1);
     auto done = std::move(found->second);
-    queues_.erase(found);
+    in.erase(found);
+    --size_;
     if (spares_.size() < most_spares) {
         done->holder = nullptr;
         done->handed_over = 0;
@@ -78,7 +82,7 @@ void key_queues::drop(key_queue& empty)
         done->answer = {};
         spares_.push_back(std::move(done));
     }
-    if (queues_.empty())
+    if (size_ == 0)
         timers_.keep_armed(false);
 }
 

@@ -101,9 +101,11 @@ public:
     template <class Function>
     void for_each(Function function)
     {
-        for (auto& [name, queue] : queues_) {
-            for (record& member : queue->members)
-                function(member);
+        for (auto& table : tables_) {
+            for (auto& [name, queue] : table) {
+                for (record& member : queue->members)
+                    function(member);
+            }
         }
     }
 
@@ -123,7 +125,13 @@ private:
 
     const bool fifo_;
     timer_heap& timers_;
-    boost::unordered_flat_map<queue_name, std::unique_ptr<key_queue>, queue_name::known_hash> queues_;
+    using table = boost::unordered_flat_map<queue_name, std::unique_ptr<key_queue>, queue_name::known_hash>;
+    [[nodiscard]] table& table_of(std::size_t hash) noexcept { return tables_[(hash >> 20) % tables_.size()]; }
+
+    /// Several, chosen by bits of the hash: one that grows moves all of it at once, and a hundred thousand keys would
+    /// hold up the event loop.
+    std::array<table, 64> tables_;
+    std::size_t size_ = 0;
     std::vector<std::unique_ptr<key_queue>> spares_;
     /// How many queues there are per hash, so that an uncontended acquire needs neither the mutex nor a look-up.
     std::array<std::atomic<std::uint32_t>, 1024> counts_{};
