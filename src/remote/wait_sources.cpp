@@ -15,7 +15,8 @@ std::pair<wait_sources::source_ptr, std::uint64_t> wait_sources::watch(const std
         const auto added = std::make_shared<wait_source>(name);
         added->place = idle_.insert(idle_.end(), added);
         try {
-            found = known_.emplace(added->name, added).first;
+            added->entry = found = known_.emplace(added->name, added).first;
+            added->known = true;
         } catch (...) {
             idle_.erase(added->place);
             throw;
@@ -34,13 +35,10 @@ void wait_sources::leave(wait_source& watched, lease_clock::time_point now) noex
     if (--watched.interested > 0)
         return;
     watched.unused_since = now;
-    if (watched.lingers)
-        return;
-    const auto found = known_.find(watched.name);
-    if (found == known_.end() || found->second.get() != &watched)
+    if (watched.lingers || !watched.known)
         return;
     try {
-        lingering_.push_back({now, found->second});
+        lingering_.push_back({now, watched.entry->second});
         watched.lingers = true;
     } catch (...) {
         // Without memory it stays until somebody has used it again.
@@ -163,8 +161,9 @@ void wait_sources::begin_round() noexcept
 void wait_sources::forget(wait_source& which)
 {
     auto& in = which.asked == round_ ? asked_ : idle_;
+    which.known = false;
     in.erase(which.place);
-    known_.erase(which.name);
+    known_.erase(which.entry);
 }
 
 wait_sources::unused wait_sources::forget_unused(
@@ -229,6 +228,8 @@ wait_sources::completions wait_sources::drop_all() noexcept
     {
         const std::lock_guard guard(mutex_);
         known.swap(known_);
+        for (auto& [name, each] : known)
+            each->known = false;
         idle_.clear();
         asked_.clear();
         lingering_.clear();

@@ -47,6 +47,9 @@ struct wait_source
     std::uint64_t armed = 0;
     /// In the list of the idle, or of those that were asked for in this round.
     std::list<std::shared_ptr<wait_source>>::iterator place{};
+    /// Among all that are known; if it is, still.
+    std::map<std::string_view, std::shared_ptr<wait_source>>::iterator entry{};
+    bool known = false;
 };
 
 /// Every event source that somebody is interested in, or was a moment ago: which of them the server has to be asked for
