@@ -1,9 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <deque>
 #include <memory>
+#include <set>
 #include <string>
-#include <unordered_set>
 #include <utility>
 
 namespace colock::zookeeper::detail {
@@ -25,11 +26,21 @@ public:
     void forget_granted(const std::string& node) noexcept { granted_.erase(node); }
 
     /// All that hold a lock hold it no more, whatever they may think at the server.
-    void lose() { lost_.merge(granted_); }
+    void lose()
+    {
+        if (!granted_.empty())
+            lost_.push_back(std::exchange(granted_, {}));
+    }
     /// One of those; empty: there is none.
     [[nodiscard]] std::string take_lost()
     {
-        return lost_.empty() ? std::string() : std::move(lost_.extract(lost_.begin()).value());
+        if (lost_.empty())
+            return {};
+        auto& first = lost_.front();
+        auto taken = std::move(first.extract(first.begin()).value());
+        if (first.empty())
+            lost_.pop_front();
+        return taken;
     }
     [[nodiscard]] bool any_lost() const noexcept { return !lost_.empty(); }
 
@@ -43,8 +54,10 @@ public:
 
 private:
     stay stays_ = std::make_shared<int>();
-    std::unordered_set<std::string> granted_;
-    std::unordered_set<std::string> lost_;
+    /// Not hashed: a table that grows moves all of it at once.
+    std::set<std::string> granted_;
+    /// Those of one loss after the other; none is empty.
+    std::deque<std::set<std::string>> lost_;
 };
 
 } // namespace colock::zookeeper::detail
