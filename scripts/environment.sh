@@ -11,6 +11,7 @@ colock_peers=$colock_cache/peers
 colock_curator_classes=$(printf "/usr/share/java/%s.jar:" curator-recipes curator-framework curator-client zookeeper guava)
 colock_curator_classes+=/usr/share/java/slf4j-simple.jar
 colock_mongodb=$colock_cache/secantus-0.7.0b3
+colock_mongodb_native=$colock_cache/secantus-native-0.5.3-beta.196
 colock_zookeeper_classes=/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar
 
 # A user's own Boost comes first, through Boost_DIR or CMAKE_PREFIX_PATH.

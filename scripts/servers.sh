@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Runs a command with real servers beside it.
 #
-#   scripts/servers.sh run [redis|zookeeper|mongodb]... -- COMMAND...
+#   scripts/servers.sh run [redis|zookeeper|mongodb|mongodb_native]... -- COMMAND...
 #
 # Each named server is a child of this script, on a free port of 127.0.0.1, with its files in a temporary folder, and is
 # stopped when the command ends. A server whose address is in the environment already is used as it is:
 #
 #   COLOCK_TEST_REDIS      redis://127.0.0.1:PORT, a server that tests share
 #   COLOCK_TEST_ZOOKEEPER  zookeeper://127.0.0.1:PORT, the same; its ticks are of 500 ms
-#   COLOCK_TEST_MONGODB    mongodb://127.0.0.1:PORT, the same; not set where no server can be had
+#   COLOCK_TEST_MONGODB    mongodb://127.0.0.1:PORT, the same; not set where no server can be had. For mongodb_native, too:
+#                          the same in another make, if scripts/setup.sh has built it
 #
 # With _ID behind its name, that of the server's process if it was started here.
 #
@@ -19,6 +20,7 @@
 #   COLOCK_ZOOKEEPER_CLASSES   ZooKeeper's class path
 #   COLOCK_CURATOR_CLASSES     Curator's
 #   COLOCK_MONGODB_SERVER      the server that speaks MongoDB's protocol
+#   COLOCK_MONGODB_OPTIONS     those that it has beside its port and its folder
 #   COLOCK_TOXIPROXY       the Toxiproxy server binary
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -29,13 +31,13 @@ fail() {
     exit 1
 }
 
-usage='usage: scripts/servers.sh run [redis|zookeeper|mongodb]... -- COMMAND...'
+usage='usage: scripts/servers.sh run [redis|zookeeper|mongodb|mongodb_native]... -- COMMAND...'
 [ "${1:-}" = run ] || fail "$usage"
 shift
 servers=()
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case $1 in
-    redis | zookeeper | mongodb) servers+=("$1") ;;
+    redis | zookeeper | mongodb | mongodb_native) servers+=("$1") ;;
     *) fail "unknown server '$1'; $usage" ;;
     esac
     shift
@@ -83,7 +85,8 @@ launch_zookeeper() {
 zookeeper_answers() { [[ $(ask "$1" srvr) = "Zookeeper version"* ]]; }
 
 launch_mongodb() {
-    exec "$COLOCK_MONGODB_SERVER" --port "$1" --storage-path "$2/data" --log-level WARNING --enable-test-commands
+    # shellcheck disable=SC2086 # several of them
+    exec "$COLOCK_MONGODB_SERVER" --port "$1" --storage-path "$2/data" $COLOCK_MONGODB_OPTIONS
 }
 mongodb_answers() { { exec {socket}<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null && exec {socket}>&-; }
 
@@ -118,6 +121,13 @@ start() {
 
 for server in "${servers[@]}"; do
     variable=COLOCK_TEST_${server^^}
+    if [ "$server" = mongodb_native ]; then
+        # It knows no fail points.
+        export COLOCK_MONGODB_SERVER=$colock_mongodb_native/bin/secantusd-rs COLOCK_MONGODB_OPTIONS='--log-level WARNING'
+        [ -x "$COLOCK_MONGODB_SERVER" ] || fail "mongodb_native is not there; scripts/setup.sh mongodb_native builds it"
+        start mongodb COLOCK_TEST_MONGODB
+        continue
+    fi
     if [ -n "${!variable:-}" ]; then
         say "$server as $variable says"
         continue
@@ -129,6 +139,7 @@ for server in "${servers[@]}"; do
     if [ "$server" = mongodb ]; then
         "$colock_root/scripts/setup.sh" mongodb
         export COLOCK_MONGODB_SERVER=${COLOCK_MONGODB_SERVER:-$colock_mongodb/bin/secantusd-py}
+        export COLOCK_MONGODB_OPTIONS=${COLOCK_MONGODB_OPTIONS:---log-level WARNING --enable-test-commands}
         [ -x "$COLOCK_MONGODB_SERVER" ] || continue
     fi
     start "$server" "$variable"

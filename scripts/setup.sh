@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what colock is built and tested with. Run again, it finds everything in place and ends at once.
 #
-#   scripts/setup.sh [build|sanitizers|format|servers|zookeeper|mongodb|peers]...     (build, if nothing is named)
+#   scripts/setup.sh [build|sanitizers|format|servers|zookeeper|mongodb|mongodb_native|peers]...     (build, if nothing is named)
 #
 # Debian 12 and 13: what is missing comes from the system's own package archive; Boost 1.92, which is newer than both, is
 # unpacked into ${XDG_CACHE_HOME:-~/.cache}/colock. Other systems: says what to install.
@@ -207,6 +207,27 @@ setup_mongodb() {
 }
 mongodb_is_there() { [ -n "${COLOCK_MONGODB_SERVER:-}" ] || [ -f "$colock_mongodb/installed" ]; }
 
+# The same in another make, five times as fast: for the benchmark, and for a second run of the tests. It is built from its
+# source, which takes some minutes, once.
+setup_mongodb_native() {
+    mongodb_native_is_there && say "mongodb_native: ready" && return 0
+    if ! cargo_is_recent 2>/dev/null; then
+        say "mongodb_native: without a server (there is no cargo >= 1.95); what needs it is skipped"
+        return 0
+    fi
+    say "building a MongoDB test server into $colock_mongodb_native"
+    if cargo install --ignore-rust-version --locked --root "$scratch/native" --target-dir "$scratch/native-build" \
+        secantus-mdb --version "${colock_mongodb_native##*-native-}" >"$log" 2>&1; then
+        rm -rf "$colock_mongodb_native"
+        mv "$scratch/native" "$colock_mongodb_native"
+        say "mongodb_native: ready"
+    else
+        say "mongodb_native: without a server ($(grep . "$log" | tail -n 1)); what needs it is skipped"
+    fi
+}
+mongodb_native_is_there() { [ -x "$colock_mongodb_native/bin/secantusd-rs" ]; }
+cargo_is_recent() { printf '1.95\n%s\n' "$(cargo --version | cut -d' ' -f2)" | sort -VC; }
+
 # Other lock libraries, in the versions that benchmarks/peers names: tests and the benchmark run them beside colock. What
 # cannot be had is said, and they do without it.
 setup_peers() {
@@ -264,8 +285,8 @@ log=$scratch/log
 [ $# -gt 0 ] || set -- build
 for part; do
     case $part in
-    build | sanitizers | format | servers | zookeeper | mongodb | peers) ;;
-    *) fail "unknown part '$part'; known: build, sanitizers, format, servers, zookeeper, mongodb, peers" ;;
+    build | sanitizers | format | servers | zookeeper | mongodb | mongodb_native | peers) ;;
+    *) fail "unknown part '$part'; known: build, sanitizers, format, servers, zookeeper, mongodb, mongodb_native, peers" ;;
     esac
 done
 for part; do "setup_$part"; done

@@ -4,6 +4,7 @@
 #   scripts/test.sh [release|debug|asan|tsan] [CTEST_OPTION]...     (debug, if none is named)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/environment.sh
 
 preset=debug
 if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then
@@ -20,3 +21,10 @@ scripts/build.sh "$preset" "${targets[@]}"
 scripts/setup.sh peers
 echo "test: $preset"
 scripts/servers.sh run redis zookeeper mongodb -- ctest --preset "$preset" --parallel "$(nproc)" "$@"
+
+# What speaks to MongoDB again, with a server that misreads other things than the first.
+scripts/setup.sh mongodb_native
+if [ -x "$colock_mongodb_native/bin/secantusd-rs" ]; then
+    echo "test: $preset, on the native MongoDB server"
+    scripts/servers.sh run mongodb_native -- ctest --preset "$preset" --label-regex '^mongodb$' --no-tests=ignore "$@"
+fi

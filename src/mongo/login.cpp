@@ -268,7 +268,11 @@ private:
     step heard_{};
 };
 
-login::login(credentials who) : who_(std::move(who)) {}
+login::login(credentials who) : who_(std::move(who))
+{
+    // OpenSSL makes its tables when it is first used: here rather than on the event loop.
+    static_cast<void>(salted_password({.by = scram_hash::sha256, .salt = {}, .rounds = 1}, {}));
+}
 
 login::~login() = default;
 

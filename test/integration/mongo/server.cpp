@@ -5,6 +5,8 @@
 
 #include <csignal>
 #include <iostream>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -44,8 +46,10 @@ mongodb_server::~mongodb_server()
 void mongodb_server::start()
 {
     const auto program = from_environment("COLOCK_MONGODB_SERVER", "secantusd-py");
-    std::vector<std::string> command{program, "--port", std::to_string(port_), "--storage-path",
-        folder_.path() / "data", "--log-level", "WARNING", "--enable-test-commands"};
+    std::vector<std::string> command{
+        program, "--port", std::to_string(port_), "--storage-path", folder_.path() / "data"};
+    std::istringstream common(from_environment("COLOCK_MONGODB_OPTIONS", ""));
+    command.insert(command.end(), std::istream_iterator<std::string>(common), {});
     command.insert(command.end(), options_.begin(), options_.end());
     process_ = child_process(command, folder_.path() / "log");
     wait_until_serving(process_, port_, "the MongoDB server did not start; see scripts/servers.sh");
