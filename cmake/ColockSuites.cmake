@@ -11,6 +11,8 @@ endif()
 foreach(suite IN LISTS suites)
     string(STRIP ${suite} suite)
     add_test(${name}.${suite} ${executable} --run_test=${suite} --color_output=no)
-    set_tests_properties(${name}.${suite} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} RUN_SERIAL ${serial}
+    # What may take longest begins first.
+    set_tests_properties(${name}.${suite} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} COST ${timeout}
+        RUN_SERIAL ${serial}
         SKIP_REGULAR_EXPRESSION "(^|\n)skipped: ${suite}: ")
 endforeach()
