@@ -62,7 +62,7 @@ try {
             .value("seconds", settings.seconds, "S", "of each part of the run; default: 2", 0.01, 3600.0)
             .value("part", settings.part, "NAME",
                 "only uncontended, waiters, hand-off or load; in memory also verbs or allocations, on Redis contended, "
-                "stalls or growth, on ZooKeeper contended, processes or stalls; default: all")
+                "stalls or growth, on ZooKeeper contended, processes, fail-over or stalls; default: all")
             .value("peers", settings.peers, "FILE",
                 "with a Redis or ZooKeeper backend: run the programs that are listed there beside it (scripts/bench.sh "
                 "--peers)")

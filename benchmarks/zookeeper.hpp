@@ -32,4 +32,7 @@ void measure_zookeeper_round_trips(const race& at, const options& settings, repo
 /// How long locks on many keys hold up the event loop at most.
 void measure_zookeeper_stalls(const race& at, const options& settings, report& found);
 
+/// How soon after a fail-over the next lock is granted, on servers of its own.
+void measure_zookeeper_fail_over(report& found);
+
 } // namespace bench

@@ -205,6 +205,8 @@ std::optional<chart> run_zookeeper(const options& settings, report& found)
         run_contended(settings, found);
     if (is_long && settings.wants("processes"))
         run_apart(settings, found);
+    if (is_long && settings.wants("fail-over"))
+        measure_zookeeper_fail_over(found);
     if (settings.wants("waiters"))
         measure_zookeeper_waiters(*at, settings, found);
     if (at->host == "127.0.0.1") {
