@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "benchmarks/longest_handler.hpp"
 #include "scene.hpp"
 #include "server.hpp"
 #include "support/relay.hpp"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -169,8 +171,12 @@ BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_given_up_at_the_deadline)
     relay link(shared_mongodb());
     link.silence(true);
     scene test(link.port());
-    BOOST_TEST(test.say(ping, 200ms).what == kind::unsent);
-    BOOST_TEST(test.last->got().cause == asio::error::timed_out);
+    const auto asked = test.ask(ping, 200ms);
+    // Without a spin, though the driver looks again and again.
+    const auto longest = bench::longest_handler(*test.io, [&] { return !asked->done(); });
+    BOOST_TEST((longest.cpu < 100ms), "a handler took " << longest.cpu.count() << " ns of CPU");
+    BOOST_TEST(asked->got().what == kind::unsent);
+    BOOST_TEST(asked->got().cause == asio::error::timed_out);
     link.silence(false);
     BOOST_TEST(test.say(ping).what == kind::done);
 }
@@ -208,9 +214,43 @@ BOOST_AUTO_TEST_CASE(a_link_that_falls_silent_is_given_up_at_the_deadline)
     scene test(link.port(), 1);
     BOOST_TEST(test.say(ping).what == kind::done);
     link.silence(true);
-    BOOST_TEST(test.say(ping, 200ms).what == kind::unknown);
+    const auto begun = lease_clock::now();
+    const auto asked = test.ask(ping, 200ms);
+    // Without a spin.
+    const auto longest = bench::longest_handler(*test.io, [&] { return !asked->done(); });
+    BOOST_TEST(asked->got().what == kind::unknown);
+    // And not by what is left of the two seconds in which it had to be connected.
+    BOOST_TEST((lease_clock::now() - begun < 1500ms));
+    BOOST_TEST((longest.cpu < 100ms), "a handler took " << longest.cpu.count() << " ns of CPU");
     link.silence(false);
     BOOST_TEST(test.say(ping).what == kind::done);
+}
+
+BOOST_AUTO_TEST_CASE(the_driver_makes_no_second_connection_which_nobody_would_have_logged_in)
+{
+    class persistent final : public task
+    {
+    public:
+        void perform(::_mongoc_client_t& driver) noexcept override
+        {
+            for (const auto* const each : {ping, count_up, ping})
+                got.push_back(mongo::detail::ask(driver, "colock_test", document::from_json(each)).what);
+        }
+        void fail(answer) noexcept override {}
+        void blame(const error_code&) override {}
+        [[nodiscard]] bool spoils() const noexcept override { return true; }
+        void performed() override { done = true; }
+
+        std::vector<kind> got;
+        bool done = false;
+    };
+    relay link(shared_mongodb());
+    scene test(link.port());
+    link.cut_at_bytes("findAndModify", loss::reply);
+    const auto asked = std::make_shared<persistent>();
+    test.post([&](lanes& all) { all.ask(asked, lease_clock::now() + patience); });
+    run_until(*test.io, [&] { return asked->done; });
+    BOOST_TEST((asked->got == std::vector{kind::done, kind::unknown, kind::unsent}));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_under_way_when_all_are_closed_ends)
