@@ -14,8 +14,6 @@ using namespace std::chrono_literals;
 
 /// Between two turns while locks are held, and nothing else is going on.
 constexpr lease_clock::duration calm_pace = 1s;
-/// Operations that are started in one go.
-constexpr int most_started = 128;
 
 } // namespace
 
@@ -31,7 +29,7 @@ struct client::parts final : runtime
     sessions talks;
 };
 
-client::client(settings checked) : config_(std::move(checked)) {}
+client::client(settings checked) : errand_client(checked.deadlines()), config_(std::move(checked)) {}
 
 client::~client()
 {
@@ -52,13 +50,6 @@ client::parts& client::run() const noexcept
     return static_cast<parts&>(*running());
 }
 
-void client::submit(operation_ptr added)
-{
-    added->deadline = config_.deadlines().of(lease_clock::now());
-    if (errands_.add(std::move(added)))
-        on_strand(*this, [](client& self) { self.flush(); });
-}
-
 // For operations, and what one part tells the others.
 
 sessions& client::talks() noexcept
@@ -66,75 +57,48 @@ sessions& client::talks() noexcept
     return run().talks;
 }
 
-void client::again(operation& which)
+void client::want()
 {
-    errands_.put_back(which);
-    on_strand(*this, [](client& self) { self.flush(); });
+    run().talks.on(sessions::event::wanted);
 }
 
-void client::ended(operation& which)
+bool client::takes_more() noexcept
 {
-    errands_.ended(which);
-    if (errands_.under_way())
-        return;
-    auto& talks = run().talks;
-    talks.on(sessions::event::told);
-    if (talks.is_denied())
-        refuse(talks.problem());
-    arm_turn();
+    if (!run().talks.ask())
+        return false;
+    run().talks.note_use();
+    return true;
 }
 
-void client::flush()
+void client::all_ended()
 {
-    auto& talks = run().talks;
-    if (!errands_.empty()) {
-        talks.plan().reopen();
-        talks.on(sessions::event::wanted);
-    }
-    if (talks.is_denied())
-        refuse(talks.problem());
-    int room = most_started;
-    for (; room > 0 && talks.ask(); --room) {
-        const auto next = errands_.take();
-        if (!next)
-            break;
-        talks.note_use();
-        next->start();
-    }
-    // Others have their turn in between.
-    if (room == 0)
-        on_strand(*this, [](client& self) { self.flush(); });
-    arm_turn();
+    run().talks.on(sessions::event::told);
 }
 
-/// Unless the next part is told by a handler that is posted already.
-void client::end_some()
+failure_ptr client::denial() noexcept
 {
-    if (ending_)
-        return;
-    // Set before anybody is told: whoever is may give up more.
-    ending_ = true;
-    ending_ = errands_.end_some(lease_clock::now(), run().talks.problem());
-    if (!ending_)
-        return;
-    on_strand(*this, [](client& self) {
-        self.ending_ = false;
-        self.end_some();
-        self.finish_close();
-        self.arm_turn();
-    });
+    const auto& talks = run().talks;
+    return talks.is_denied() ? talks.problem() : nullptr;
 }
 
-remote::connection_plan::demand client::demand() const noexcept
+void client::denial_told()
 {
-    const bool under_way = errands_.under_way();
-    return {
-        .needed = under_way || !errands_.empty() || !sources().empty() || run().talks.in_use(), .under_way = under_way};
+    run().talks.refused();
 }
 
-remote::connection_plan::surroundings client::surroundings() const noexcept
+const failure_ptr& client::problem() const noexcept
 {
-    return {.others_open = run().talks.closing(), .untold = errands_.under_way() || !errands_.empty()};
+    return run().talks.problem();
+}
+
+bool client::in_use() const noexcept
+{
+    return run().talks.in_use();
+}
+
+bool client::others_open() const noexcept
+{
+    return run().talks.closing();
 }
 
 remote::connection_plan& client::plan() noexcept
@@ -144,8 +108,7 @@ remote::connection_plan& client::plan() noexcept
 
 lease_clock::duration client::pace() const noexcept
 {
-    const bool is_calm = !errands_.under_way() && errands_.empty() && sources().empty() && run().closing.empty();
-    return is_calm ? calm_pace : config_.deadlines().pace();
+    return is_calm() && run().closing.empty() ? calm_pace : usual_pace();
 }
 
 void client::opened()
@@ -162,16 +125,6 @@ void client::watch_some()
         on_strand(*this, [](client& self) { self.watch_some(); });
 }
 
-void client::refuse(const failure_ptr& why)
-{
-    errands_.give_up_waiting(why);
-    end_some();
-    // What was asked before has an answer of its own.
-    if (!errands_.under_way())
-        run().talks.refused();
-    arm_turn();
-}
-
 void client::listen()
 {
     run().talks.on(sessions::event::wanted);
@@ -180,13 +133,9 @@ void client::listen()
 
 void client::look_around(lease_clock::duration stood_still)
 {
-    auto& talks = run().talks;
-    errands_.postpone(stood_still);
-    end_some();
+    end_overdue(stood_still);
     forget_unused();
     watch_some();
-    if (!errands_.under_way())
-        talks.on(sessions::event::told);
 }
 
 // The end.
@@ -201,22 +150,11 @@ void client::close_unused()
     run().talks.on(sessions::event::turn);
 }
 
-void client::give_up_all()
+void client::give_up_connection()
 {
     auto& talks = run().talks;
-    const auto& trouble = talks.problem();
-    const auto cause = trouble ? trouble->cause : error_code();
-    errands_.give_up_waiting(
-        make_failure(errc::unavailable, "the adapter was closed before this could be sent", cause));
-    errands_.give_up_running(make_failure(errc::outcome_unknown, "the adapter was closed before this was answered"));
-    end_some();
     if (talks.plan().open())
         talks.on(sessions::event::given_up);
-}
-
-void client::drop_all() noexcept
-{
-    errands_.drop_all();
 }
 
 void client::context_forked() noexcept
@@ -226,10 +164,7 @@ void client::context_forked() noexcept
     run().talks.forked();
     // What is told to others is told from the strand, as ever.
     on_strand(*this, [](client& self) {
-        const auto why = make_failure(errc::forked);
-        self.errands_.give_up_running(why);
-        self.errands_.give_up_waiting(why);
-        self.end_some();
+        self.end_inherited();
         wake_all(self.sources().drop_all());
         self.arm_turn();
         self.finish_close();

@@ -1,8 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/client_base.hpp"
-#include "zookeeper/errands.hpp"
+#include "remote/errand_client.hpp"
 #include "zookeeper/sessions.hpp"
 #include "zookeeper/settings.hpp"
 
@@ -18,7 +17,7 @@ namespace colock::zookeeper::detail {
 /// Owns the parts that do this.
 ///
 /// Thread safety: submit, watch and close may be called from any thread; the rest is said beside it.
-class client final : public remote::client_base
+class client final : public remote::errand_client
 {
 public:
     [[nodiscard]] static std::shared_ptr<client> make(
@@ -28,15 +27,8 @@ public:
 
     [[nodiscard]] const settings& config() const noexcept { return config_; }
 
-    /// Starts an operation as soon as may be. Its end comes from the strand; dropped if the context is gone.
-    void submit(operation_ptr added);
-
     // For operations, on the strand.
     [[nodiscard]] sessions& talks() noexcept;
-    /// It could not be sent after all.
-    void again(operation& which);
-    /// Before it tells anybody.
-    void ended(operation& which);
 
     void context_forked() noexcept override;
 
@@ -45,27 +37,25 @@ private:
 
     // All below: on the strand.
     [[nodiscard]] parts& run() const noexcept;
-    [[nodiscard]] remote::connection_plan::demand demand() const noexcept override;
-    [[nodiscard]] remote::connection_plan::surroundings surroundings() const noexcept override;
     [[nodiscard]] remote::connection_plan& plan() noexcept override;
     [[nodiscard]] lease_clock::duration pace() const noexcept override;
     void opened() override;
-    void refuse(const failure_ptr& why) override;
+    void want() override;
+    [[nodiscard]] bool takes_more() noexcept override;
+    void all_ended() override;
+    [[nodiscard]] failure_ptr denial() noexcept override;
+    void denial_told() override;
+    [[nodiscard]] const failure_ptr& problem() const noexcept override;
+    [[nodiscard]] bool in_use() const noexcept override;
+    [[nodiscard]] bool others_open() const noexcept override;
+    void give_up_connection() override;
     void listen() override;
     void look_around(lease_clock::duration stood_still) override;
     void forget_unused() override;
     void close_unused() override;
-    void give_up_all() override;
-    [[nodiscard]] bool owes_news() const noexcept override { return errands_.owes_news(); }
-    void drop_all() noexcept override;
-    void flush();
-    void end_some();
     void watch_some();
 
     const settings config_;
-    errands errands_;
-    /// More of them end in a handler that is posted already.
-    bool ending_ = false;
 };
 
 } // namespace colock::zookeeper::detail

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "remote/operation.hpp"
 #include "remote/purpose.hpp"
 #include "zookeeper/client.hpp"
-#include "zookeeper/operation.hpp"
 
 #include <colock/adapter.hpp>
 #include <colock/claim.hpp>
@@ -15,6 +15,7 @@
 namespace colock::zookeeper::detail {
 
 using remote::key_purpose;
+using remote::operation_ptr;
 using remote::promise;
 
 // What an adapter asks for: one file for each.

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "remote/operation.hpp"
 #include "zookeeper/client.hpp"
-#include "zookeeper/operation.hpp"
 #include "zookeeper/reply.hpp"
 
 #include <memory>
@@ -10,11 +10,14 @@
 
 namespace colock::zookeeper::detail {
 
+using remote::delivery;
+using remote::operation_ptr;
+
 /// Why a request has failed.
 [[nodiscard]] failure_ptr failure_of(const reply& answer);
 
 /// One whose answers come to members of its own, until it has ended.
-class request_operation : public operation
+class request_operation : public remote::operation
 {
 public:
     explicit request_operation(client& owner) : owner_(std::static_pointer_cast<client>(owner.shared_from_this())) {}

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/errands.hpp"
+#include "remote/errands.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 using namespace colock;
-using namespace colock::zookeeper::detail;
+using namespace colock::remote;
 using namespace std::chrono_literals;
 
 namespace {
@@ -88,7 +88,7 @@ constexpr std::size_t many = 20'000;
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(zookeeper_errands, scene)
+BOOST_FIXTURE_TEST_SUITE(remote_errands, scene)
 
 BOOST_AUTO_TEST_CASE(they_are_started_in_their_order)
 {

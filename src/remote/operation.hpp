@@ -11,13 +11,10 @@
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
 
-namespace colock::zookeeper::detail {
+namespace colock::remote {
 
-using remote::delivery;
-
-/// What an adapter asks for: some requests, in one write or one after the other, and what becomes of them. On the
-/// client's strand once it was submitted.
-class operation : public remote::operation_allocation,
+/// What an adapter asks for: some requests, and what becomes of them. On the client's strand once it was submitted.
+class operation : public operation_allocation,
                   public boost::intrusive_ref_counter<operation>,
                   public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>
 {
@@ -40,4 +37,4 @@ public:
 };
 using operation_ptr = boost::intrusive_ptr<operation>;
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::remote

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "zookeeper/operation.hpp"
+#include "remote/operation.hpp"
 
 #include <colock/clock.hpp>
 #include <colock/detail/single_thread.hpp>
@@ -11,7 +11,7 @@
 #include <deque>
 #include <mutex>
 
-namespace colock::zookeeper::detail {
+namespace colock::remote {
 
 /// The operations of a client: those that wait to be started, and those whose answers are awaited. A hundred thousand
 /// may end at one moment: then they are told in parts.
@@ -80,4 +80,4 @@ private:
     std::deque<verdict> given_up_;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::remote

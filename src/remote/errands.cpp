@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/errands.hpp"
+#include "remote/errands.hpp"
 
 #include <cstddef>
 #include <iterator>
 #include <utility>
 #include <vector>
 
-namespace colock::zookeeper::detail {
+namespace colock::remote {
 
 namespace {
 
@@ -34,7 +34,7 @@ public:
     [[nodiscard]] bool spent() const noexcept { return left_ == 0; }
 
 private:
-    std::size_t left_ = remote::most_per_turn;
+    std::size_t left_ = most_per_turn;
 };
 
 bool errands::add(operation_ptr which)
@@ -151,8 +151,8 @@ void errands::end_given_up(budget& left)
 void errands::end_overdue_running(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
 {
     // Those that were put back and started again stand behind younger ones, and end a little late.
-    while (!running_.empty() && remote::deadlines::is_over(running_.front().deadline, now) && left.spend())
-        pop_front(running_)->fail(delivery::unanswered, remote::deadlines::overdue(delivery::unanswered, trouble));
+    while (!running_.empty() && deadlines::is_over(running_.front().deadline, now) && left.spend())
+        pop_front(running_)->fail(delivery::unanswered, deadlines::overdue(delivery::unanswered, trouble));
 }
 
 void errands::end_overdue_waiting(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
@@ -164,7 +164,7 @@ void errands::end_overdue_waiting(budget& left, lease_clock::time_point now, con
             looked_at_ = waiting_.begin();
         while (looked_at_ != waiting_.end() && left.spend()) {
             auto& each = *looked_at_++;
-            if (!each.unwanted() && !remote::deadlines::is_over(each.deadline, now))
+            if (!each.unwanted() && !deadlines::is_over(each.deadline, now))
                 continue;
             each.unlink();
             over.emplace_back(&each, false);
@@ -172,7 +172,7 @@ void errands::end_overdue_waiting(budget& left, lease_clock::time_point now, con
         looking_ = left.spent();
     }
     for (const auto& each : over)
-        each->fail(delivery::unsent, remote::deadlines::overdue(delivery::unsent, trouble));
+        each->fail(delivery::unsent, deadlines::overdue(delivery::unsent, trouble));
 }
 
 void errands::drop_all() noexcept
@@ -192,4 +192,4 @@ void errands::drop_all() noexcept
     given_up_.clear();
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::remote

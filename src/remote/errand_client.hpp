@@ -1,0 +1,72 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "remote/client_base.hpp"
+#include "remote/errands.hpp"
+
+namespace colock::remote {
+
+/// A client whose operations are started one by one, as soon as each can be, and end one by one.
+///
+/// Thread safety: submit may be called from any thread; the rest as client_base.
+class errand_client : public client_base
+{
+public:
+    /// Starts an operation as soon as may be. Its end comes from the strand; dropped if the context is gone.
+    void submit(operation_ptr added);
+
+    // For operations, on the strand.
+    /// It could not be sent after all.
+    void again(operation& which);
+    /// Before it tells anybody.
+    void ended(operation& which);
+
+protected:
+    explicit errand_client(deadlines given) noexcept : deadlines_(given) {}
+
+    /// What waits is started, as far as it can be.
+    void flush();
+
+    /// Somebody wants to be started.
+    virtual void want() = 0;
+    /// Another can be started now.
+    [[nodiscard]] virtual bool takes_more() noexcept = 0;
+    /// Nothing that was started is under way any more.
+    virtual void all_ended() = 0;
+    /// Why the server has refused us, as long as some may still have to be told; else null.
+    [[nodiscard]] virtual failure_ptr denial() noexcept = 0;
+    /// Whoever has waited for the connection was told of that.
+    virtual void denial_told() = 0;
+    /// Why there is no connection; null if there is one, or none was ever needed.
+    [[nodiscard]] virtual const failure_ptr& problem() const noexcept = 0;
+    /// Something stands that needs the connection, though nothing is asked.
+    [[nodiscard]] virtual bool in_use() const noexcept = 0;
+    /// Another connection than that for commands is open.
+    [[nodiscard]] virtual bool others_open() const noexcept = 0;
+    /// Nothing is asked, and nobody waits.
+    [[nodiscard]] bool is_calm() const noexcept;
+    [[nodiscard]] lease_clock::duration usual_pace() const noexcept { return deadlines_.pace(); }
+    /// The connection is of no use any more, though it may stand.
+    virtual void give_up_connection() = 0;
+    /// In the child of a fork, for which all that was asked is over.
+    void end_inherited();
+
+    void refuse(const failure_ptr& why) final;
+    /// Moves the deadlines, and ends what is overdue.
+    void end_overdue(lease_clock::duration stood_still);
+
+private:
+    [[nodiscard]] connection_plan::demand demand() const noexcept final;
+    [[nodiscard]] connection_plan::surroundings surroundings() const noexcept final;
+    void give_up_all() final;
+    [[nodiscard]] bool owes_news() const noexcept final { return errands_.owes_news(); }
+    void drop_all() noexcept final { errands_.drop_all(); }
+    void end_some();
+
+    const deadlines deadlines_;
+    errands errands_;
+    /// More of them end in a handler that is posted already.
+    bool ending_ = false;
+};
+
+} // namespace colock::remote
