@@ -92,14 +92,17 @@ void lane::end_task()
 {
     const auto ended = std::move(task_);
     task_ = nullptr;
-    const bool spoiled = ended->spoils();
-    if (spoiled) {
+    if (ended->spoils()) {
         ended->blame(cause());
         closing_ = true;
     }
+    const bool spoiled = closing_;
     ended->performed();
     if (const auto owner = owner_.lock())
         owner->on_free(*this, spoiled);
+    // To hear of its end.
+    if (is_free() && link_)
+        link_->await_bytes();
     if (closing_ && !fiber_.ended())
         go_on();
 }
@@ -117,8 +120,14 @@ error_code lane::cause() const
 
 void lane::wake()
 {
-    if (waits_ && !fiber_.running())
+    if (fiber_.running())
+        return;
+    if (waits_) {
         go_on();
+    } else if (const auto owner = is_free() && is_stale() ? owner_.lock() : nullptr) {
+        const auto kept = shared_from_this();
+        owner->on_stale(*this);
+    }
 }
 
 bool lane::aborts() const noexcept

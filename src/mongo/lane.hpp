@@ -48,6 +48,8 @@ class lane_owner
 public:
     /// It has performed a task, and the task was told. Spoiled: it ends by itself.
     virtual void on_free(lane& which, bool spoiled) = 0;
+    /// It was free, and its connection has ended.
+    virtual void on_stale(lane& which) = 0;
 
 protected:
     lane_owner() = default;
@@ -69,6 +71,7 @@ public:
     [[nodiscard]] bool is_free() const noexcept { return !task_ && !closing_; }
     /// Free, but its connection has ended meanwhile: what it were asked would have an unknown outcome.
     [[nodiscard]] bool is_stale() { return link_ && link_->is_stale(); }
+    [[nodiscard]] bool performs(const task& which) const noexcept { return task_.get() == &which; }
     /// When it is free. From the deadline on the driver's calls fail.
     void run(std::shared_ptr<task> asked, lease_clock::time_point deadline);
     /// It ends as soon as the driver has come back; what is under way fails.

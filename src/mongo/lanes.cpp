@@ -43,6 +43,17 @@ lane* lanes::take_free()
     return open_.back().get();
 }
 
+void lanes::give_up(const task& asked)
+{
+    if (withdraw(asked))
+        return;
+    const auto found = std::ranges::find_if(open_, [&](const auto& each) { return each->performs(asked); });
+    if (found == open_.end())
+        return;
+    const auto spoiled = *found;
+    spoiled->close();
+}
+
 void lanes::run_next()
 {
     while (!waiting_.empty()) {
@@ -65,6 +76,16 @@ void lanes::on_free(lane& which, bool spoiled)
     else
         free_.push_back(&which);
     run_next();
+    if (has_room() && room_)
+        room_();
+}
+
+void lanes::on_stale(lane& which)
+{
+    std::erase(free_, &which);
+    close(which);
+    if (open_.empty() && waiting_.empty() && all_stale_)
+        all_stale_();
 }
 
 void lanes::close(lane& which)
@@ -83,8 +104,11 @@ void lanes::close_free()
 void lanes::close_all()
 {
     free_.clear();
+    const auto waiting = std::exchange(waiting_, {});
     for (const auto& each : std::exchange(open_, {}))
         each->close();
+    for (const auto& each : waiting)
+        each.asked->performed();
 }
 
 } // namespace colock::mongo::detail

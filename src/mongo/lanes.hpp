@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -29,10 +30,22 @@ public:
     lanes(const lanes&) = delete;
     lanes& operator=(const lanes&) = delete;
 
+    /// To be told when what is asked would not wait any more.
+    void on_room(std::function<void()> told) { room_ = std::move(told); }
+    /// To be told when the last of them has ended that nobody used.
+    void on_all_stale(std::function<void()> told) { all_stale_ = std::move(told); }
+
     /// \param deadline from then on it fails, if it has been begun
     void ask(task_ptr asked, lease_clock::time_point deadline);
     /// False: it has been begun, or has ended.
     [[nodiscard]] bool withdraw(const task& asked);
+    /// Nobody waits for it any more: it is withdrawn, or fails with its lane.
+    void give_up(const task& asked);
+    /// What is asked now does not wait.
+    [[nodiscard]] bool has_room() const noexcept
+    {
+        return waiting_.empty() && (!free_.empty() || open_.size() < most_);
+    }
 
     [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
     [[nodiscard]] std::size_t under_way() const noexcept { return open_.size() - free_.size(); }
@@ -41,7 +54,7 @@ public:
 
     /// Those that nobody uses. What waits goes on waiting.
     void close_free();
-    /// What is under way fails, too.
+    /// What is under way fails, and what waits is told that it was not begun.
     void close_all();
 
 private:
@@ -52,6 +65,7 @@ private:
     };
 
     void on_free(lane& which, bool spoiled) override;
+    void on_stale(lane& which) override;
     void run_next();
     [[nodiscard]] lane* take_free();
     void close(lane& which);
@@ -59,6 +73,8 @@ private:
     const asio::any_io_executor strand_;
     const destination to_;
     const std::size_t most_;
+    std::function<void()> room_;
+    std::function<void()> all_stale_;
     std::deque<wish> waiting_;
     std::vector<std::shared_ptr<lane>> open_;
     /// The one used last is used next: the others grow old.

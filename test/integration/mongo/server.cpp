@@ -1,22 +1,36 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "server.hpp"
 
+#include "mongo/document.hpp"
+#include "mongo/driver.hpp"
+#include "mongo/query.hpp"
 #include "support/sockets.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
+#include <mongoc/mongoc.h>
+
 namespace colock::testing {
+
+std::string missing_mongodb()
+{
+    return from_environment("COLOCK_TEST_MONGODB", "").empty() ? "there is no MongoDB server; see scripts/servers.sh"
+                                                               : "";
+}
 
 boost::test_tools::assertion_result has_mongodb(boost::unit_test::test_unit_id suite)
 {
-    if (!from_environment("COLOCK_TEST_MONGODB", "").empty())
+    const auto why = missing_mongodb();
+    if (why.empty())
         return true;
-    const char* const why = "there is no MongoDB server; see scripts/servers.sh";
     std::cout << "skipped: " << boost::unit_test::framework::get(suite, boost::unit_test::TUT_ANY).full_name() << ": "
               << why << std::endl;
     boost::test_tools::assertion_result none(false);
@@ -28,6 +42,39 @@ std::uint16_t shared_mongodb()
 {
     const auto url = from_environment("COLOCK_TEST_MONGODB", "");
     return static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
+}
+
+std::string mongodb_url(std::uint16_t port)
+{
+    return "mongodb://127.0.0.1:" + std::to_string(port) + "/?directConnection=true";
+}
+
+mongo::detail::document ask_mongodb(std::uint16_t port, const std::string& database, std::string_view command)
+{
+    mongo::detail::start_driver();
+    const std::unique_ptr<mongoc_client_t, decltype(&mongoc_client_destroy)> client(
+        mongoc_client_new(mongodb_url(port).c_str()), &mongoc_client_destroy);
+    const auto asked = mongo::detail::document::from_json(command);
+    mongo::detail::document reply;
+    bson_error_t error;
+    if (!mongoc_client_command_simple(client.get(), database.c_str(), asked.get(), nullptr, reply.overwrite(), &error))
+        throw std::runtime_error(error.message);
+    return reply;
+}
+
+std::vector<std::string> holders_at(std::uint16_t port)
+{
+    const auto now = std::to_string(
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count());
+    const auto lives = R"({"$gt":{"$numberLong":")" + now + "\"}}";
+    const auto found = ask_mongodb(port, "colock",
+        R"({"find":"locks","filter":{"_id":{"$not":{"$type":"object"}},"$or":[{"x":)" + lives + R"(},{"h.x":)" + lives +
+            R"(},{"wx":)" + lives + "}]}}");
+    std::vector<std::string> keys;
+    mongo::detail::for_each_document(
+        found, [&](const bson_iter_t& each) { keys.push_back(mongo::detail::key_of(each)); });
+    return keys;
 }
 
 mongodb_server::mongodb_server(std::vector<std::string> options) : options_(std::move(options))

@@ -1,23 +1,42 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "mongo/document.hpp"
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
+
+#include <colock/capabilities.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colock::testing {
 
+/// What adapters to MongoDB can.
+inline constexpr capabilities mongodb_abilities{
+    .shared = true, .semaphore = true, .no_ttl = true, .fence = true, .list = true, .events = true};
+
+/// Why there is no server; empty: there is one.
+[[nodiscard]] std::string missing_mongodb();
 /// A precondition: there is a server. ctest reports the suite as skipped otherwise.
 [[nodiscard]] boost::test_tools::assertion_result has_mongodb(boost::unit_test::test_unit_id suite);
 
 /// The port of the server that tests share.
 [[nodiscard]] std::uint16_t shared_mongodb();
+
+[[nodiscard]] std::string mongodb_url(std::uint16_t port);
+
+/// Past any adapter.
+/// \throws std::runtime_error if it is refused
+[[nodiscard]] mongo::detail::document ask_mongodb(
+    std::uint16_t port, const std::string& database, std::string_view command);
+/// The keys whose locks are held there, or that a writer waits for.
+[[nodiscard]] std::vector<std::string> holders_at(std::uint16_t port);
 
 /// A server of its own, in a temporary folder.
 class mongodb_server

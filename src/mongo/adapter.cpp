@@ -1,0 +1,150 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/mongo/adapter.hpp>
+
+#include "core/await_completion.hpp"
+#include "mongo/client.hpp"
+#include "mongo/operations/claim_state.hpp"
+#include "mongo/operations/operations.hpp"
+#include "remote/adapter_base.hpp"
+
+#include <atomic>
+#include <stdexcept>
+#include <utility>
+
+namespace colock::mongo {
+
+namespace detail {
+
+class mongo_adapter final : public remote::adapter_base<client>
+{
+public:
+    using adapter_base::adapter_base;
+
+    [[nodiscard]] std::string_view name() const noexcept override { return "mongodb"; }
+
+    [[nodiscard]] colock::capabilities capabilities() const noexcept override
+    {
+        return {.shared = true, .semaphore = true, .no_ttl = true, .fence = true, .list = true, .events = true};
+    }
+
+    [[nodiscard]] waiting_by waiting() const noexcept { return talk().waiting(); }
+    void start_indexes(completion<failure_ptr> done) const { talk().submit(make_indexes(talk(), std::move(done))); }
+
+    void start_create(claim_ptr claim, completion<create_outcome> done) override
+    {
+        if (claim->inherited()) {
+            done(create_outcome::failed(make_failure(errc::forked)));
+            return;
+        }
+        if (auto* const state = find_state(*claim); state && state->source)
+            state->source->look();
+        talk().submit(make_create(talk(), std::move(claim), std::move(done)));
+    }
+
+    void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
+    {
+        if (claim->inherited()) {
+            done(woken{});
+            return;
+        }
+        auto& state = state_of(*claim);
+        if (!state.source)
+            state.source.emplace(talk().watch(claim->key()));
+        if (!state.source->wait(*claim, done))
+            done(woken{});
+    }
+
+    void cancel_wait(claim& claim) noexcept override
+    {
+        if (const auto* const state = find_state(claim); state && state->source)
+            state->source->cancel_wait(claim);
+    }
+
+    void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override
+    {
+        const auto* const state = find_state(*next);
+        const bool simple = held->mode() == lock_mode::exclusive && next->mode() == lock_mode::exclusive &&
+                            held->key() == next->key() && !held->tainted() && !held->inherited() &&
+                            !next->inherited() && !(state && state->intends);
+        if (simple)
+            talk().submit(make_hand_over(talk(), std::move(held), std::move(next), std::move(done)));
+        else
+            adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
+    }
+
+    void start_purge(std::size_t limit, completion<list_outcome> done) override
+    {
+        index_once();
+        talk().submit(make_purge(talk(), limit, std::move(done)));
+    }
+
+private:
+    void give_back(claim_ptr claim, promise given, completion<release_outcome> done) override
+    {
+        if (auto* const state = given == promise::for_good ? find_state(*claim) : nullptr) {
+            state->source.reset();
+            if (!state->granted && !state->intends && state->in_doubt_until == 0) {
+                done({release_status::not_held, nullptr});
+                return;
+            }
+        }
+        talk().submit(make_give_back(talk(), std::move(claim), std::move(done), given));
+    }
+
+    void list_all(filter which, std::string cursor, completion<list_outcome> done) override
+    {
+        index_once();
+        talk().submit(make_page(talk(), std::move(which), cursor, std::move(done)));
+    }
+    /// Nobody waits for them: what they are for is right without them.
+    void index_once()
+    {
+        if (indexed_.exchange(true))
+            return;
+        start_indexes([self = std::weak_ptr(std::static_pointer_cast<mongo_adapter>(shared_from_this()))](
+                          const failure_ptr& why) {
+            if (const auto told = self.lock(); told && why)
+                told->notify_warning("the indexes could not be made, so list and purge may take long: " + why->detail);
+        });
+    }
+
+    std::atomic<bool> indexed_{false};
+};
+
+namespace {
+
+const mongo_adapter& one_of_ours(const adapter& given)
+{
+    const auto* const ours = dynamic_cast<const mongo_adapter*>(&given);
+    if (!ours)
+        throw std::invalid_argument("not an adapter of colock::mongo");
+    return *ours;
+}
+
+} // namespace
+
+} // namespace detail
+
+std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings)
+{
+    using detail::mongo_adapter;
+    return mongo_adapter::make<mongo_adapter>(executor, detail::settings(settings));
+}
+
+waiting_by waiting(const adapter& of)
+{
+    return detail::one_of_ours(of).waiting();
+}
+
+asio::awaitable<void> create_indexes(std::shared_ptr<adapter> of)
+{
+    const auto& ours = detail::one_of_ours(*of);
+    const auto why = co_await colock::detail::await_completion<failure_ptr>(
+        [&ours](auto done) { ours.start_indexes(std::move(done)); });
+    if (why) {
+        throw error(
+            why->code, {.backend = std::string(of->name()), .attempts = 1, .cause = why->cause, .detail = why->detail});
+    }
+}
+
+} // namespace colock::mongo

@@ -1,0 +1,65 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/primary.hpp"
+#include "mongo/settings.hpp"
+#include "remote/errand_client.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <memory>
+#include <string>
+
+namespace colock::mongo::detail {
+
+/// Our connections to a replica set's primary, and all that is asked of it. Connects on first use, finds the next
+/// primary while it is needed, closes when it is not.
+///
+/// Owns the parts that do this.
+///
+/// Thread safety: submit, watch, close and waiting may be called from any thread; the rest is said beside it.
+class client final : public remote::errand_client
+{
+public:
+    [[nodiscard]] static std::shared_ptr<client> make(
+        const asio::any_io_executor& executor, settings checked, std::weak_ptr<remote::client_events> events);
+    explicit client(settings checked);
+    ~client() override;
+
+    [[nodiscard]] const settings& config() const noexcept { return config_; }
+    [[nodiscard]] waiting_by waiting() const noexcept;
+    /// What this adapter calls itself where it waits.
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+    // For operations, on the strand.
+    [[nodiscard]] primary& talks() noexcept;
+
+    void context_forked() noexcept override;
+
+private:
+    struct parts;
+
+    // All below: on the strand.
+    [[nodiscard]] parts& run() const noexcept;
+    [[nodiscard]] remote::connection_plan& plan() noexcept override;
+    [[nodiscard]] lease_clock::duration pace() const noexcept override;
+    void opened() override;
+    void want() override;
+    [[nodiscard]] bool takes_more() noexcept override;
+    void all_ended() override;
+    [[nodiscard]] failure_ptr denial() noexcept override { return nullptr; }
+    void denial_told() override;
+    [[nodiscard]] const failure_ptr& problem() const noexcept override;
+    [[nodiscard]] bool in_use() const noexcept override { return false; }
+    [[nodiscard]] bool others_open() const noexcept override;
+    void give_up_connection() override;
+    void listen() override;
+    void look_around(lease_clock::duration stood_still) override;
+    void forget_unused() override;
+    void close_unused() override;
+
+    const settings config_;
+    const std::string name_;
+};
+
+} // namespace colock::mongo::detail

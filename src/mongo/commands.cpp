@@ -1,0 +1,373 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/commands.hpp"
+
+#include <string>
+#include <utility>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+using std::string;
+
+// Expressions of an update's pipeline.
+
+const string now = R"({"$toLong":"$$NOW"})";
+const string none = R"({"$numberLong":"0"})";
+
+string cond(const string& test, const string& then, const string& otherwise)
+{
+    return R"({"$cond":[)" + test + ',' + then + ',' + otherwise + "]}";
+}
+string two(const char* what, const string& left, const string& right)
+{
+    return string(R"({")") + what + R"(":[)" + left + ',' + right + "]}";
+}
+string all_of(std::initializer_list<string> each)
+{
+    string all;
+    for (const auto& one : each)
+        (all += all.empty() ? "" : ",") += one;
+    return R"({"$and":[)" + all + "]}";
+}
+string above(const string& left, const string& right)
+{
+    return two("$gt", left, right);
+}
+string below(const string& left, const string& right)
+{
+    return two("$lt", left, right);
+}
+string equal(const string& left, const string& right)
+{
+    return two("$eq", left, right);
+}
+string either(const string& left, const string& right)
+{
+    return two("$or", left, right);
+}
+string differs(const string& left, const string& right)
+{
+    return two("$ne", left, right);
+}
+string sum(const string& left, const string& right)
+{
+    return two("$add", left, right);
+}
+string greater_of(const string& left, const string& right)
+{
+    return cond(above(left, right), left, right);
+}
+string or_else(const string& field, const string& otherwise)
+{
+    return R"({"$ifNull":["$)" + field + "\"," + otherwise + "]}";
+}
+string date(const string& from)
+{
+    return R"({"$toDate":)" + from + '}';
+}
+string size_of(const string& array)
+{
+    return R"({"$size":)" + array + '}';
+}
+/// Those for which it holds; each is `$$i`.
+string those(const string& array, const string& test)
+{
+    return R"({"$filter":{"input":)" + array + R"(,"as":"i","cond":)" + test + "}}";
+}
+
+const string x = or_else("x", none);
+const string f = or_else("f", none);
+const string e = or_else("e", none);
+const string hx = or_else("hx", none);
+const string wx = or_else("wx", none);
+const string w = or_else("w", none);
+const string g = or_else("g", none);
+const string dx = or_else("dx", none);
+const string h = or_else("h", "[]");
+const string d = or_else("d", "[]");
+const string kept_t = or_else("t", "null");
+const string kept_o = or_else("o", "null");
+const string kept_wt = or_else("wt", "null");
+
+const string token = R"("?t")";
+const string number = R"("?e")";
+const string literal_owner = R"({"$literal":"?o"})";
+
+const string lives = above(R"("$$i.x")", now);
+const string is_ours = equal(R"("$$i.t")", token);
+const string is_anothers = differs(R"("$$i.t")", token);
+const string live_holders = those(h, lives);
+const string other_holders = those(h, all_of({is_anothers, lives}));
+const string is_holder = above(size_of(those(h, all_of({is_ours, lives}))), "0");
+
+const string next_fence = cond(two("$gte", f, now), sum(f, "1"), now);
+/// Not before the fence: a key that was purged begins above the clock.
+const string released_at = date(greater_of(dx, greater_of(f, now)));
+const string somebody_waits = above(w, now);
+
+/// When what is granted expires.
+string expiry(bool has_ttl)
+{
+    return has_ttl ? sum(now, R"("?x")") : R"("?x")";
+}
+string told(const string& if_true)
+{
+    return cond(all_of({if_true, somebody_waits}), sum(g, "1"), g);
+}
+
+using fields = std::initializer_list<std::pair<const char*, string>>;
+string set(fields each)
+{
+    string all;
+    for (const auto& [name, value] : each)
+        ((((all += all.empty() ? "\"" : ",\"") += name) += "\":") += value);
+    return R"({"$set":{)" + all + "}}";
+}
+
+enum class answer_of : unsigned char
+{
+    before,
+    after,
+};
+string find_and_modify(const string& query, std::initializer_list<string> stages, answer_of when = answer_of::after,
+    bool upsert = false,
+    const string& shown =
+        R"({"t":1,"x":1,"f":1,"e":1,"h.t":1,"h.x":1,"h.f":1,"h.e":1,"wt":1,"wx":1,"w":1,"wb":1,"o.owner":1})")
+{
+    string all;
+    for (const auto& one : stages)
+        (all += all.empty() ? "" : ",") += one;
+    return R"({"findAndModify":"?c","query":)" + query + R"(,"update":[)" + all + R"(],"upsert":)" +
+           (upsert ? "true" : "false") + R"(,"new":)" + (when == answer_of::after ? "true" : "false") +
+           (shown.empty() ? "" : R"(,"fields":)" + shown) + R"(,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
+}
+
+const string by_key = R"({"_id":"?k"})";
+const string by_holder = R"({"_id":"?k","t":"?t"})";
+const string by_shared_holder = R"({"_id":"?k","h.t":"?t"})";
+const string forget_k = R"({"$unset":"k"})";
+
+// A create: 2 is granted, 1 is busy; 0 is refused, because it is too late or was taken back.
+
+const string granted = equal(R"("$k")", "2");
+const string busy = equal(R"("$k")", "1");
+
+string is_refused(const string& who)
+{
+    return all_of({above(dx, now), above(size_of(those(d, all_of({equal(R"("$$i.t")", who), lives}))), "0")});
+}
+string judged(const string& free, const string& who = token)
+{
+    return set({{"k",
+        cond(all_of({below(now, R"("?l")"), R"({"$not":[)" + is_refused(who) + "]}"}), cond(free, "2", "1"), "0")}});
+}
+const string date_while_free =
+    cond(granted, "null", cond(either(above(x, "0"), above(hx, "0")), "null", or_else("p", released_at)));
+
+const string mark_is_due = below(w, sum(now, "30000"));
+
+string waiters_mark(bool queues)
+{
+    return queues ? cond(all_of({busy, mark_is_due}), sum(now, "60000"), w) : w;
+}
+
+/// Which process waits; several are '*', until one of them marks it anew.
+string waiters_name(bool queues)
+{
+    const auto known = or_else("wb", "null");
+    const string ours = R"("?v")";
+    return queues ? cond(busy, cond(either(mark_is_due, equal(known, ours)), ours, R"("*")"), known) : known;
+}
+
+string create_exclusive(bool queues, bool has_ttl)
+{
+    const auto again = all_of({equal(R"("$t")", token), below(e, number)});
+    const auto free =
+        all_of({either(two("$lte", x, now), again), either(two("$lte", hx, now), equal(size_of(live_holders), "0"))});
+    const auto is_writer = equal(kept_wt, token);
+    // Readers are in the way, and no other writer waits.
+    const auto intends = queues ? all_of({busy, above(hx, now), either(two("$lte", wx, now), is_writer)}) : "false";
+    const auto end = expiry(has_ttl);
+    return find_and_modify(by_key,
+        {judged(free),
+            set({{"t", cond(granted, token, kept_t)}, {"x", cond(granted, end, x)}, {"f", cond(granted, next_fence, f)},
+                {"o", cond(granted, literal_owner, kept_o)}, {"a", cond(granted, now, or_else("a", "null"))},
+                {"r", cond(granted, now, or_else("r", "null"))}, {"e", cond(granted, number, e)},
+                {"h", cond(granted, "[]", h)}, {"hx", cond(granted, none, hx)},
+                {"wt", cond(all_of({granted, is_writer}), "null", cond(intends, token, kept_wt))},
+                {"wx", cond(all_of({granted, is_writer}), none, cond(intends, sum(now, "15000"), wx))},
+                {"p", date_while_free}, {"w", waiters_mark(queues)}, {"wb", waiters_name(queues)}}),
+            forget_k},
+        answer_of::after, true);
+}
+
+string create_shared(bool queues, bool has_ttl)
+{
+    const auto again = above(size_of(those(h, all_of({is_ours, lives, below(R"("$$i.e")", number)}))), "0");
+    const auto room = all_of({below(size_of(live_holders), R"("?n")"), two("$lte", wx, now)});
+    const auto free = all_of({two("$lte", x, now), either(again, room)});
+    const auto end = expiry(has_ttl);
+    const auto holder = R"([{"t":"?t","x":)" + end + R"(,"f":)" + next_fence + R"(,"o":)" + literal_owner + R"(,"a":)" +
+                        now + R"(,"r":)" + now + R"(,"e":"?e"}])";
+    return find_and_modify(by_key,
+        {judged(free),
+            set({{"t", cond(granted, "null", kept_t)}, {"x", cond(granted, none, x)},
+                {"f", cond(granted, next_fence, f)}, {"o", cond(granted, "null", kept_o)},
+                {"h", cond(granted, two("$concatArrays", other_holders, holder), h)},
+                {"hx", cond(granted, greater_of(hx, end), hx)}, {"p", date_while_free}, {"w", waiters_mark(queues)},
+                {"wb", waiters_name(queues)}}),
+            forget_k},
+        answer_of::after, true);
+}
+
+string release_exclusive()
+{
+    const auto held = above(R"("$x")", now);
+    return find_and_modify(by_holder,
+        {set({{"t", cond(held, "null", R"("$t")")}, {"x", cond(held, none, R"("$x")")},
+            {"o", cond(held, "null", R"("$o")")}, {"p", cond(held, released_at, R"("$p")")}, {"g", told(held)}})});
+}
+
+string release_shared()
+{
+    const auto was_last = equal(size_of(other_holders), "0");
+    return find_and_modify(by_shared_holder,
+        {set({{"k", is_holder}}),
+            set({{"h", cond(R"("$k")", other_holders, R"("$h")")},
+                {"hx", cond(all_of({R"("$k")", was_last}), none, R"("$hx")")},
+                {"p", cond(all_of({R"("$k")", was_last}), released_at, R"("$p")")}, {"g", told(R"("$k")")}}),
+            forget_k});
+}
+
+string extend_exclusive(bool has_ttl)
+{
+    const auto held = all_of({above(x, now), below(now, R"("?l")"), below(e, number)});
+    const auto end = expiry(has_ttl);
+    return find_and_modify(
+        by_holder, {set({{"x", cond(held, end, R"("$x")")}, {"r", cond(held, now, R"("$r")")},
+                       {"e", cond(held, number, R"("$e")")}, {"g", told(all_of({held, below(end, R"("$x")")}))}})});
+}
+
+/// \param fields of the holder whose expiry or number changes
+string extend_shared(const string& end, const string& renewed, const string& shorter)
+{
+    const auto held = all_of({is_ours, lives, below(now, R"("?l")"), below(R"("$$i.e")", number)});
+    const auto changed =
+        R"({"t":"$$i.t","x":)" + end + R"(,"f":"$$i.f","o":"$$i.o","a":"$$i.a","r":)" + renewed + R"(,"e":"?e"})";
+    return find_and_modify(by_shared_holder,
+        {set({{"h", R"({"$map":{"input":"$h","as":"i","in":)" + cond(held, changed, R"("$$i")") + "}}"},
+            {"hx", shorter.empty() ? hx : greater_of(hx, end)},
+            {"g", shorter.empty() ? g : told(above(size_of(those(h, all_of({held, shorter}))), "0"))}})});
+}
+string extend_shared(bool has_ttl)
+{
+    const auto end = expiry(has_ttl);
+    return extend_shared(end, now, below(end, R"("$$i.x")"));
+}
+
+string touch_exclusive()
+{
+    const auto held = all_of({above(x, now), below(now, R"("?l")"), below(e, number)});
+    return find_and_modify(by_holder, {set({{"e", cond(held, number, R"("$e")")}})});
+}
+
+const string date_if_free = cond(either(above(x, "0"), above(hx, "0")), "null", released_at);
+
+string withdraw(bool refuses)
+{
+    const auto held = equal(kept_t, token);
+    const auto is_writer = equal(kept_wt, token);
+    const auto refused_now = those(d, all_of({is_anothers, lives}));
+    const auto refused = R"([{"t":"?t","x":"?b"}])";
+    return find_and_modify(by_key,
+        {set({{"t", cond(held, "null", kept_t)}, {"x", cond(held, none, x)}, {"o", cond(held, "null", kept_o)},
+             {"f", f}, {"h", other_holders}, {"hx", cond(equal(size_of(other_holders), "0"), none, hx)},
+             {"wt", cond(is_writer, "null", kept_wt)}, {"wx", cond(is_writer, none, wx)},
+             {"d", refuses ? two("$concatArrays", refused_now, refused) : d},
+             {"dx", refuses ? greater_of(dx, R"("?b")") : dx},
+             {"g", told(either(held, either(is_writer, is_holder)))}}),
+            set({{"p", date_if_free}})},
+        answer_of::before, refuses);
+}
+
+string hand_over(bool has_ttl)
+{
+    const auto held = above(x, now);
+    const auto end = expiry(has_ttl);
+    const string next = R"("?u")";
+    return find_and_modify(by_holder,
+        {judged("true", next),
+            set({{"t", cond(granted, next, cond(held, "null", kept_t))}, {"x", cond(granted, end, cond(held, none, x))},
+                {"f", cond(granted, next_fence, f)}, {"o", cond(granted, literal_owner, "null")},
+                {"a", cond(granted, now, R"("$a")")}, {"r", cond(granted, now, R"("$r")")},
+                {"e", cond(held, none, R"({"$numberLong":"-1"})")}, {"p", cond(granted, "null", released_at)},
+                {"g", cond(granted, g, told(held))}}),
+            forget_k},
+        answer_of::after);
+}
+
+string remove_all()
+{
+    return find_and_modify(by_key,
+        {set({{"t", "null"}, {"x", none}, {"o", "null"}, {"h", "[]"}, {"hx", none}, {"p", or_else("p", released_at)},
+            {"g", told("true")}})},
+        answer_of::before, false, "");
+}
+
+string remove_expired()
+{
+    const auto over = two("$lte", x, now);
+    const auto nobody = all_of({over, equal(size_of(live_holders), "0")});
+    return find_and_modify(by_key,
+        {set({{"t", cond(over, "null", kept_t)}, {"x", cond(over, none, x)}, {"o", cond(over, "null", kept_o)},
+            {"h", live_holders}, {"hx", cond(equal(size_of(live_holders), "0"), none, hx)},
+            {"p", cond(nobody, or_else("p", released_at), "null")}, {"g", told("true")}})},
+        answer_of::before, false, "");
+}
+
+commands::create both(const string& with_ttl, const string& without)
+{
+    return {outline(with_ttl), outline(without)};
+}
+
+commands make_all()
+{
+    return {
+        .exclusive_queues = both(create_exclusive(true, true), create_exclusive(true, false)),
+        .exclusive_once = both(create_exclusive(false, true), create_exclusive(false, false)),
+        .shared_queues = both(create_shared(true, true), create_shared(true, false)),
+        .shared_once = both(create_shared(false, true), create_shared(false, false)),
+        .release_exclusive = outline(release_exclusive()),
+        .release_shared = outline(release_shared()),
+        .extend_exclusive = both(extend_exclusive(true), extend_exclusive(false)),
+        .extend_shared = both(extend_shared(true), extend_shared(false)),
+        .touch_exclusive = outline(touch_exclusive()),
+        .touch_shared = outline(extend_shared(R"("$$i.x")", R"("$$i.r")", "")),
+        .withdraw = outline(withdraw(false)),
+        .refuse = outline(withdraw(true)),
+        .hand_over = both(hand_over(true), hand_over(false)),
+        .remove_all = outline(remove_all()),
+        .remove_expired = outline(remove_expired()),
+        .forget = outline(
+            R"({"delete":"?c","deletes":[{"q":{"p":{"$lt":"?p"},"x":0,"hx":0,"h":[],)"
+            R"("w":{"$not":{"$gt":"?y"}},"wx":{"$not":{"$gt":"?y"}},"dx":{"$not":{"$gt":"?y"}}},)"
+            R"("limit":0},{"q":{"_id.c":"check","x":{"$lt":"?y"}},"limit":0}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
+        .confirm = outline(R"({"update":"?c","updates":[{"q":{"_id":{"c":"confirm"}},"u":{"$inc":{"n":1}},)"
+                           R"("upsert":true}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
+        .hello = outline(R"({"hello":1})"),
+        .watch = outline(R"({"aggregate":"?c","pipeline":[{"$changeStream":{}},{"$match":)"
+                         R"({"updateDescription.updatedFields.g":{"$exists":true}}},)"
+                         R"({"$project":{"documentKey":1}}],"cursor":{"batchSize":0}})"),
+    };
+}
+
+} // namespace
+
+const commands& commands::get()
+{
+    static const commands all = make_all();
+    return all;
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,67 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/outline.hpp"
+
+namespace colock::mongo::detail {
+
+/// What is asked of a server, with gaps for what differs. One document for each key:
+///
+/// - `t` token of the exclusive holder, or null; `x` when that expires, 0 without one
+/// - `f` last fence; `o` who holds it (host, owner, comment, group); `a` since when, `r` when it was extended last
+/// - `e` number of the claim's last request that was carried out: an earlier one is too late
+/// - `h` shared holders, each with the same seven; `hx` not before the last of them expires, 0 without any
+/// - `wt`, `wx` token of a writer that waits for readers, and until when they respect that
+/// - `w` until when somebody waits, `wb` who that is, by the adapter's name for itself; `g` grows with every release
+/// meanwhile
+/// - `d` tokens that are refused, each until its own `x`; `dx` not before the last of those
+/// - `p` since when nobody holds it: the only date; null while somebody does
+///
+/// Times are milliseconds of the server, as integers. Test servers have no right answer, and say so by none, for dates
+/// that are compared with `$$NOW` and for paths into arrays: all that is calculated goes without.
+///
+/// Gaps: `c` collection, `k` key, `t` token, `x` ttl or how much later, `l` when the request is too late, `e` its
+/// number, `o` owner data, `n` most holders, `m` for how long a write may wait for a majority, `b` until when a token
+/// is refused, `v` the adapter's name for itself.
+struct commands
+{
+    /// `findAndModify`; the answer's `value` has what `lock_view` reads.
+    struct create
+    {
+        outline with_ttl;
+        outline without;
+    };
+    /// Marks that somebody waits, unless it is granted.
+    create exclusive_queues;
+    create exclusive_once;
+    create shared_queues;
+    create shared_once;
+
+    /// The same for all below. Nothing matches, or nothing changes, for what is not held any more.
+    outline release_exclusive;
+    outline release_shared;
+    create extend_exclusive;
+    create extend_shared;
+    outline touch_exclusive;
+    outline touch_shared;
+    /// The answer is what was there before. With `refuse` the token is not granted any more until `b`.
+    outline withdraw;
+    outline refuse;
+    /// `u`: token of the next holder, for whom all the other gaps are. `e` is 0 where the last holder held it still,
+    /// else -1.
+    create hand_over;
+    /// The answer is what was there before, whole.
+    outline remove_all;
+    outline remove_expired;
+    /// Documents that nobody needs any more, and what a check that was cut off has left: `p` a date, `y` the server's
+    /// time.
+    outline forget;
+    /// A write that a majority has to confirm: a primary that is none any more cannot have it.
+    outline confirm;
+    outline hello;
+    outline watch;
+
+    [[nodiscard]] static const commands& get();
+};
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,105 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/failures.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+template <std::size_t Count>
+bool is_one_of(const std::array<int, Count>& codes, std::int32_t code) noexcept
+{
+    return std::ranges::find(codes, code) != codes.end();
+}
+
+/// DuplicateKey, WriteConflict.
+constexpr std::array conflicts{11000, 112};
+/// NotWritablePrimary, NotPrimaryNoSecondaryOk, LegacyNotPrimary: it was not begun.
+constexpr std::array not_primary{10107, 13435, 10058};
+/// LockTimeout, LockBusy, TooManyLocks...: nor was this.
+constexpr std::array later{24, 46, 208};
+/// HostUnreachable, HostNotFound, NetworkTimeout, ShutdownInProgress, MaxTimeMSExpired, WriteConcernFailed,
+/// PrimarySteppedDown, ExceededTimeLimit, SocketException, InterruptedAtShutdown, Interrupted,
+/// InterruptedDueToReplStateChange, NotPrimaryOrSecondary.
+constexpr std::array in_doubt{6, 7, 89, 91, 50, 64, 189, 262, 9001, 11600, 11601, 11602, 13436};
+/// Unauthorized, AuthenticationFailed, and what they are called by those who serve it to others.
+constexpr std::array denials{13, 18, 8000, 33};
+
+bool has_write_concern_error(const answer& got) noexcept
+{
+    bson_iter_t found;
+    return bson_iter_init_find(&found, got.reply.get(), "writeConcernError");
+}
+
+std::string name_of(const answer& got)
+{
+    auto name = "code " + std::to_string(got.code);
+    bson_iter_t found;
+    if (bson_iter_init_find(&found, got.reply.get(), "codeName") && BSON_ITER_HOLDS_UTF8(&found))
+        (name += ", ") += bson_iter_utf8(&found, nullptr);
+    return name;
+}
+
+} // namespace
+
+verdict judge(const answer& got) noexcept
+{
+    switch (got.what) {
+    case answer::kind::done:
+        return has_write_concern_error(got) ? verdict::unknown : verdict::done;
+    case answer::kind::unsent:
+        return verdict::later;
+    case answer::kind::unknown:
+    case answer::kind::refused:
+        break;
+    }
+    if (got.code == 0)
+        return verdict::unknown;
+    if (is_one_of(conflicts, got.code))
+        return verdict::conflict;
+    if (is_one_of(not_primary, got.code) || is_one_of(later, got.code))
+        return verdict::later;
+    return is_one_of(in_doubt, got.code) || got.what == answer::kind::unknown ? verdict::unknown : verdict::refused;
+}
+
+bool is_leaving(const answer& got) noexcept
+{
+    return got.what == answer::kind::unsent || (got.spoils && got.code != 0 && !is_one_of(denials, got.code));
+}
+
+failure_ptr failure_of(const answer& got)
+{
+    switch (judge(got)) {
+    case verdict::done:
+    case verdict::unknown:
+        if (got.what == answer::kind::done || got.code == 64)
+            return make_failure(errc::outcome_unknown, "a majority of the members has not confirmed the write in time");
+        if (got.code == 0)
+            return make_failure(errc::outcome_unknown, "the connection was lost before this was answered", got.cause);
+        return make_failure(
+            errc::outcome_unknown, "the server could not tell whether this was done (" + name_of(got) + ')');
+    case verdict::conflict:
+    case verdict::later:
+        if (got.code == 0) {
+            const error_code cause = got.cause ? got.cause : asio::error::host_unreachable;
+            return make_failure(errc::unavailable, "no connection could be made: " + got.why, cause);
+        }
+        return make_failure(errc::unavailable, "the server could not do this now (" + name_of(got) + ')');
+    case verdict::refused:
+        break;
+    }
+    if (is_one_of(denials, got.code)) {
+        return make_failure(errc::access_denied,
+            "the server refuses this user, or has no right for it (" + name_of(got) +
+                "); correct user and password, or grant find, insert, update and remove on the collection");
+    }
+    return make_failure(
+        errc::misconfigured_backend, "the server refuses this (" + name_of(got) + "); is it MongoDB 5.0 or later?");
+}
+
+} // namespace colock::mongo::detail

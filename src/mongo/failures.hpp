@@ -1,0 +1,30 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/command.hpp"
+
+#include <colock/adapter.hpp>
+
+namespace colock::mongo::detail {
+
+/// What an answer means for whoever has asked.
+enum class verdict : unsigned char
+{
+    done,
+    /// Another has written the same document at that moment: nothing has happened, it is worth asking again at once.
+    conflict,
+    /// Nothing has happened; another server, or the same a little later, may do it.
+    later,
+    /// It may have been carried out.
+    unknown,
+    refused,
+};
+[[nodiscard]] verdict judge(const answer& got) noexcept;
+
+/// Where commands go has to be found anew.
+[[nodiscard]] bool is_leaving(const answer& got) noexcept;
+
+/// For what is not done. The server's own text stays out of it: it may repeat what it was asked.
+[[nodiscard]] failure_ptr failure_of(const answer& got);
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,207 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/lock_view.hpp"
+
+#include "mongo/outline.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+template <class Use>
+void for_each(const bson_iter_t& in, Use use)
+{
+    bson_iter_t each;
+    if (!bson_iter_recurse(&in, &each))
+        return;
+    while (bson_iter_next(&each))
+        use(each);
+}
+
+std::string_view text_of(const bson_iter_t& field)
+{
+    std::uint32_t size = 0;
+    const char* const text = BSON_ITER_HOLDS_UTF8(&field) ? bson_iter_utf8(&field, &size) : "";
+    return {text, size};
+}
+
+bool read_field(const bson_iter_t& field, holder_view& into)
+{
+    const std::string_view name = bson_iter_key(&field);
+    if (name == "t")
+        into.token = text_of(field);
+    else if (name == "x")
+        into.expires = bson_iter_as_int64(&field);
+    else if (name == "f")
+        into.fence = bson_iter_as_int64(&field);
+    else if (name == "e")
+        into.request = bson_iter_as_int64(&field);
+    else
+        return false;
+    return true;
+}
+
+std::optional<std::chrono::system_clock::time_point> time_of(std::int64_t milliseconds)
+{
+    if (milliseconds == 0)
+        return std::nullopt;
+    return std::chrono::system_clock::time_point(std::chrono::milliseconds(milliseconds));
+}
+
+void read_owner(const bson_iter_t& from, lock_status& into)
+{
+    for_each(from, [&](const bson_iter_t& field) {
+        const std::string_view name = bson_iter_key(&field);
+        if (name == "host")
+            into.host = read_bytes(field);
+        else if (name == "owner")
+            into.owner = read_bytes(field);
+        else if (name == "comment")
+            into.comment = read_bytes(field);
+        else if (name == "group")
+            into.group = read_bytes(field);
+    });
+}
+
+/// One holder's own fields, among others.
+struct whole_holder
+{
+    holder_view view{};
+    lock_status status{};
+
+    void read(const bson_iter_t& field)
+    {
+        const std::string_view name = bson_iter_key(&field);
+        if (name == "o")
+            read_owner(field, status);
+        else if (name == "a")
+            status.created = time_of(bson_iter_as_int64(&field));
+        else if (name == "r")
+            status.renewed = time_of(bson_iter_as_int64(&field));
+        else
+            read_field(field, view);
+    }
+};
+
+} // namespace
+
+lock_view lock_view::of_answer(const document& reply)
+{
+    lock_view seen;
+    bson_iter_t value;
+    if (bson_iter_init_find(&value, reply.get(), "value") && BSON_ITER_HOLDS_DOCUMENT(&value))
+        seen.read(value);
+    return seen;
+}
+
+lock_view::lock_view(const bson_iter_t& fields)
+{
+    read(fields);
+}
+
+void lock_view::read(bson_iter_t fields)
+{
+    exists_ = true;
+    for_each(fields, [this](const bson_iter_t& field) {
+        if (read_field(field, exclusive_))
+            return;
+        const std::string_view name = bson_iter_key(&field);
+        if (name == "wt")
+            writer_ = text_of(field);
+        else if (name == "wx")
+            writer_until_ = bson_iter_as_int64(&field);
+        else if (name == "w")
+            waited_for_until_ = bson_iter_as_int64(&field);
+        else if (name == "wb")
+            waiter_ = text_of(field);
+        else if (name == "o")
+            for_each(field, [this](const bson_iter_t& inner) {
+                if (std::string_view(bson_iter_key(&inner)) == "owner")
+                    owner_ = text_of(inner);
+            });
+        else if (name == "h")
+            for_each(field, [this](const bson_iter_t& member) {
+                auto& added = shared_.emplace_back();
+                for_each(member, [&](const bson_iter_t& inner) { read_field(inner, added); });
+            });
+    });
+}
+
+const holder_view* lock_view::find(std::string_view token) const noexcept
+{
+    if (exclusive_.token == token)
+        return &exclusive_;
+    const auto found = std::ranges::find(shared_, token, &holder_view::token);
+    return found == shared_.end() ? nullptr : &*found;
+}
+
+std::int64_t lock_view::free_at(const claim& of, std::int64_t now) const noexcept
+{
+    auto until = exclusive_.expires;
+    if (of.mode() == lock_mode::shared) {
+        if (until > now)
+            return until;
+        if (writer_until_ > now)
+            return writer_until_;
+        auto first = never;
+        for (const auto& each : shared_) {
+            if (each.expires > now)
+                first = std::min(first, each.expires);
+        }
+        return first == never ? 0 : first;
+    }
+    for (const auto& each : shared_)
+        until = std::max(until, each.expires);
+    return until > now ? until : 0;
+}
+
+std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, std::int64_t now)
+{
+    std::vector<lock_status> found;
+    std::string key;
+    const auto add = [&](whole_holder each, lock_mode mode) {
+        if (each.view.token.empty() || (each.view.expires > now) != (which == holders::live))
+            return;
+        each.status.mode = mode;
+        each.status.fence = static_cast<std::uint64_t>(each.view.fence);
+        if (each.view.expires != never)
+            each.status.remaining = std::chrono::milliseconds(std::max<std::int64_t>(each.view.expires - now, 0));
+        found.push_back(std::move(each.status));
+    };
+    whole_holder exclusive;
+    for_each(fields, [&](const bson_iter_t& field) {
+        const std::string_view name = bson_iter_key(&field);
+        if (name == "_id")
+            key = read_bytes(field);
+        else if (name == "h")
+            for_each(field, [&](const bson_iter_t& member) {
+                whole_holder one;
+                for_each(member, [&](const bson_iter_t& inner) { one.read(inner); });
+                add(std::move(one), lock_mode::shared);
+            });
+        else
+            exclusive.read(field);
+    });
+    add(std::move(exclusive), lock_mode::exclusive);
+    for (auto& each : found)
+        each.key = key;
+    return found;
+}
+
+document to_document(const owner_data& owner)
+{
+    document made;
+    append_bytes(*made.get(), "host", owner.host);
+    append_bytes(*made.get(), "owner", owner.owner);
+    append_bytes(*made.get(), "comment", owner.comment);
+    append_bytes(*made.get(), "group", owner.group);
+    return made;
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,109 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/operations/command_operation.hpp"
+
+#include <chrono>
+#include <limits>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+/// Of an update that another was faster with, each time at once.
+constexpr int most_conflicts = 5;
+
+} // namespace
+
+class command_operation::exchange final : public command
+{
+public:
+    exchange(const std::string& database, document what, boost::intrusive_ptr<command_operation> by,
+        std::function<void(const answer&)> then)
+        : command(database, std::move(what)), by_(std::move(by)), then_(std::move(then))
+    {
+    }
+
+    void performed() override
+    {
+        if (const auto by = std::exchange(by_, nullptr); by && by->under_way_.get() == this)
+            by->answered(got(), std::exchange(then_, nullptr));
+    }
+
+private:
+    boost::intrusive_ptr<command_operation> by_;
+    std::function<void(const answer&)> then_;
+};
+
+void command_operation::fail(delivery how, failure_ptr why)
+{
+    over_ = true;
+    if (const auto left = std::exchange(under_way_, nullptr))
+        talks().give_up(*left);
+    failed(how, std::move(why));
+}
+
+void command_operation::outrun()
+{
+    end_failed(delivery::answered, make_failure(errc::unavailable, "others write the same document all the time"));
+}
+
+void command_operation::send(document what, std::function<void(const answer&)> then)
+{
+    under_way_ = std::make_shared<exchange>(
+        config().database, std::move(what), boost::intrusive_ptr<command_operation>(this), std::move(then));
+    talks().ask(under_way_);
+}
+
+void command_operation::answered(const answer& got, const std::function<void(const answer&)>& then)
+{
+    const operation_ptr kept(this);
+    under_way_ = nullptr;
+    if (over_)
+        return;
+    const auto found = judge(got);
+    if (found != verdict::done)
+        talks().heard(got);
+    switch (found) {
+    case verdict::done:
+        then(got);
+        return;
+    case verdict::conflict:
+        if (++conflicts_ < most_conflicts)
+            begin();
+        else
+            outrun();
+        return;
+    case verdict::later:
+        owner_->again(*this);
+        return;
+    case verdict::unknown:
+        end_failed(delivery::unanswered, failure_of(got));
+        return;
+    case verdict::refused:
+        end_failed(delivery::answered, failure_of(got));
+        return;
+    }
+}
+
+bool command_operation::begin_with_new_clock()
+{
+    if (std::exchange(clock_is_new_, true))
+        return false;
+    const auto asked = lease_clock::now();
+    send(commands::get().hello.filled({}), [this, asked](const answer& got) {
+        talks().read_clock(got, asked);
+        begin();
+    });
+    return true;
+}
+
+std::int64_t command_operation::too_late() const noexcept
+{
+    return talks().clock().at(saturating_add(deadline, std::chrono::seconds(1)));
+}
+
+std::int64_t ttl_value(std::chrono::milliseconds ttl) noexcept
+{
+    return ttl.count() == 0 ? std::numeric_limits<std::int64_t>::max() : ttl.count();
+}
+
+} // namespace colock::mongo::detail

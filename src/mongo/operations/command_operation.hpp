@@ -1,0 +1,92 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/client.hpp"
+#include "mongo/commands.hpp"
+#include "mongo/failures.hpp"
+#include "remote/operation.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+namespace colock::mongo::detail {
+
+using remote::delivery;
+using remote::operation_ptr;
+
+/// One whose answers come to members of its own, until it has ended.
+class command_operation : public remote::operation
+{
+public:
+    explicit command_operation(client& owner) : owner_(std::static_pointer_cast<client>(owner.shared_from_this())) {}
+
+    void start() final { begin(); }
+    void fail(delivery how, failure_ptr why) final;
+
+protected:
+    /// Anew, if it could not be sent.
+    virtual void begin() = 0;
+    /// It has ended.
+    virtual void failed(delivery how, failure_ptr why) = 0;
+    /// Others were faster each time. By default it fails.
+    virtual void outrun();
+
+    [[nodiscard]] const settings& config() const noexcept { return owner_->config(); }
+    [[nodiscard]] primary& talks() const noexcept { return owner_->talks(); }
+
+    /// Only what was done comes to the member.
+    template <class Operation>
+    void ask(document what, void (Operation::*member)(const answer&))
+    {
+        send(std::move(what), [self = boost::intrusive_ptr<Operation>(static_cast<Operation*>(this)), member](
+                                  const answer& got) { (self.get()->*member)(got); });
+    }
+    /// The server's clock is read once more, then it begins anew. False: that was done already.
+    [[nodiscard]] bool begin_with_new_clock();
+    /// What a server has said that may be a primary no more: it goes to the member when a majority has written since.
+    template <class Operation>
+    void confirm(void (Operation::*member)(const answer&))
+    {
+        ask(commands::get().confirm.filled({{"c", collection()}, {"m", write_patience()}}), member);
+    }
+
+    // For the gaps.
+    [[nodiscard]] std::string_view collection() const noexcept { return config().collection; }
+    [[nodiscard]] std::int64_t write_patience() const noexcept { return config().operation_timeout.count(); }
+    /// By the server's clock, when nobody here waits any more for what is sent now; and a second.
+    [[nodiscard]] std::int64_t too_late() const noexcept;
+
+    /// Before anybody is told.
+    void end()
+    {
+        over_ = true;
+        owner_->ended(*this);
+    }
+    void end_failed(delivery how, failure_ptr why)
+    {
+        const operation_ptr kept(this);
+        end();
+        failed(how, std::move(why));
+    }
+
+    const std::shared_ptr<client> owner_;
+
+private:
+    class exchange;
+
+    void send(document what, std::function<void(const answer&)> then);
+    void answered(const answer& got, const std::function<void(const answer&)>& then);
+    void clock_read(const answer& got);
+
+    std::shared_ptr<exchange> under_way_;
+    int conflicts_ = 0;
+    bool clock_is_new_ = false;
+    bool over_ = false;
+};
+
+/// `?x` of a create or an extension.
+[[nodiscard]] std::int64_t ttl_value(std::chrono::milliseconds ttl) noexcept;
+
+} // namespace colock::mongo::detail

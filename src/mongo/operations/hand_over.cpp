@@ -1,0 +1,96 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/operations/operations.hpp"
+
+#include "mongo/lock_view.hpp"
+#include "mongo/operations/claim_state.hpp"
+#include "mongo/operations/command_operation.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+/// The lock may be free, or another's by now: a create of its own tells.
+constexpr auto at_once = std::chrono::milliseconds(1);
+
+class hand_over_operation final : public command_operation
+{
+public:
+    hand_over_operation(client& owner, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+        : command_operation(owner), held_(std::move(held)), next_(std::move(next)), done_(std::move(done)),
+          owner_data_(to_document(next_->owner()))
+    {
+    }
+
+private:
+    void begin() override
+    {
+        late_ = too_late();
+        const auto from = held_->token().hex();
+        const auto to = next_->token().hex();
+        const auto& both = commands::get().hand_over;
+        ask((next_->ttl().count() == 0 ? both.without : both.with_ttl)
+                .filled({{"c", collection()}, {"k", bytes{held_->key()}}, {"t", std::string_view(from)},
+                    {"u", std::string_view(to)}, {"x", ttl_value(next_->ttl())}, {"l", late_}, {"o", &owner_data_},
+                    {"m", write_patience()}}),
+            &hand_over_operation::answered);
+    }
+
+    void answered(const answer& got)
+    {
+        const auto view = lock_view::of_answer(got.reply);
+        if (!view.exists()) {
+            confirm(&hand_over_operation::was_not_held);
+            return;
+        }
+        const auto& holder = view.exclusive();
+        // The document says by this number whether it was held until now.
+        const auto released = holder.request == 0 ? release_status::released : release_status::not_held;
+        if (holder.token == next_->token().hex()) {
+            if (auto* const state = find_state(*next_)) {
+                state->granted = true;
+                state->intends = false;
+                state->source.reset();
+            }
+            over(released, create_outcome::granted(static_cast<std::uint64_t>(holder.fence)));
+        } else {
+            over(released, create_outcome::busy(at_once));
+        }
+    }
+
+    void was_not_held(const answer&) { over(release_status::not_held, create_outcome::busy(at_once)); }
+
+    void over(release_status released, create_outcome created)
+    {
+        if (auto* const state = find_state(*held_))
+            state->granted = false;
+        if (created.status == create_status::busy)
+            state_of(*next_).granted = false;
+        end();
+        done_({{released, nullptr}, std::move(created)});
+    }
+
+    void failed(delivery how, failure_ptr why) override
+    {
+        if (how == delivery::unanswered)
+            state_of(*next_).doubt(late_);
+        done_({{release_status::failed, why}, create_outcome::failed(why)});
+    }
+
+    const claim_ptr held_;
+    const claim_ptr next_;
+    completion<hand_over_outcome> done_;
+    const document owner_data_;
+    std::int64_t late_ = 0;
+};
+
+} // namespace
+
+operation_ptr make_hand_over(client& owner, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+{
+    return operation_ptr(new hand_over_operation(owner, std::move(held), std::move(next), std::move(done)));
+}
+
+} // namespace colock::mongo::detail

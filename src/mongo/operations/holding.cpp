@@ -1,0 +1,121 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/operations/operations.hpp"
+
+#include "mongo/lock_view.hpp"
+#include "mongo/operations/claim_state.hpp"
+#include "mongo/operations/command_operation.hpp"
+
+#include <utility>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+/// Whoever holds a lock does something with it. To ask is to write: an answer that nobody has to confirm may come from
+/// a primary that is none any more.
+class holders_operation : public command_operation
+{
+public:
+    holders_operation(client& owner, claim_ptr claim) : command_operation(owner), claim_(std::move(claim)) {}
+
+protected:
+    [[nodiscard]] virtual const outline& which() const = 0;
+    [[nodiscard]] virtual std::int64_t ttl() const noexcept { return 0; }
+    /// It is held or not, and that is certain.
+    virtual void told(bool held) = 0;
+
+    [[nodiscard]] bool is_shared() const noexcept { return claim_->mode() == lock_mode::shared; }
+
+private:
+    void begin() final
+    {
+        number_ = ++state_of(*claim_).request;
+        const auto token = claim_->token().hex();
+        ask(which().filled({{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token)},
+                {"x", ttl()}, {"l", too_late()}, {"e", number_}, {"m", write_patience()}}),
+            &holders_operation::answered);
+    }
+
+    void answered(const answer& got)
+    {
+        const auto view = lock_view::of_answer(got.reply);
+        const auto* const held = view.find(claim_->token().hex());
+        if (held && held->request == number_) {
+            end();
+            told(true);
+        } else if (!held) {
+            confirm<holders_operation>(&holders_operation::confirmed);
+        } else if (!begin_with_new_clock()) {
+            if (held->expires <= talks().clock().at(lease_clock::now()))
+                confirm<holders_operation>(&holders_operation::confirmed);
+            else
+                end_failed(
+                    delivery::answered, make_failure(errc::unavailable, "this came too late for the server's clock"));
+        }
+    }
+
+    void confirmed(const answer&)
+    {
+        end();
+        told(false);
+    }
+
+    const claim_ptr claim_;
+    std::int64_t number_ = 0;
+};
+
+class extend_operation final : public holders_operation
+{
+public:
+    extend_operation(client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
+        : holders_operation(owner, std::move(claim)), ttl_(ttl), done_(std::move(done))
+    {
+    }
+
+private:
+    [[nodiscard]] const outline& which() const override
+    {
+        const auto& both = is_shared() ? commands::get().extend_shared : commands::get().extend_exclusive;
+        return ttl_.count() == 0 ? both.without : both.with_ttl;
+    }
+    [[nodiscard]] std::int64_t ttl() const noexcept override { return ttl_value(ttl_); }
+    void told(bool held) override { done_({held ? extend_status::extended : extend_status::not_held, nullptr}); }
+    void failed(delivery, failure_ptr why) override { done_({extend_status::failed, std::move(why)}); }
+
+    const std::chrono::milliseconds ttl_;
+    completion<extend_outcome> done_;
+};
+
+class valid_operation final : public holders_operation
+{
+public:
+    valid_operation(client& owner, claim_ptr claim, completion<valid_outcome> done)
+        : holders_operation(owner, std::move(claim)), done_(std::move(done))
+    {
+    }
+
+private:
+    [[nodiscard]] const outline& which() const override
+    {
+        return is_shared() ? commands::get().touch_shared : commands::get().touch_exclusive;
+    }
+    void told(bool held) override { done_({held, nullptr}); }
+    void failed(delivery, failure_ptr why) override { done_({false, std::move(why)}); }
+
+    completion<valid_outcome> done_;
+};
+
+} // namespace
+
+operation_ptr make_extend(
+    client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
+{
+    return operation_ptr(new extend_operation(owner, std::move(claim), ttl, std::move(done)));
+}
+
+operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_outcome> done)
+{
+    return operation_ptr(new valid_operation(owner, std::move(claim), std::move(done)));
+}
+
+} // namespace colock::mongo::detail

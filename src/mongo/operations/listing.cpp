@@ -1,0 +1,215 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/operations/operations.hpp"
+
+#include "mongo/lock_view.hpp"
+#include "mongo/operations/command_operation.hpp"
+#include "mongo/query.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+/// Documents of one page: their holders are told in one handler.
+constexpr std::int64_t page_size = 256;
+
+/// Of what the server's clock decides: it is asked first.
+class timed_operation : public command_operation
+{
+public:
+    timed_operation(client& owner, completion<list_outcome> done) : command_operation(owner), done_(std::move(done)) {}
+
+protected:
+    virtual void begin_now() = 0;
+
+    /// By the server's clock.
+    [[nodiscard]] std::int64_t now() const noexcept { return talks().clock().at(lease_clock::now()); }
+    void over(std::string next = {})
+    {
+        end();
+        done_({std::move(found_), nullptr, std::move(next)});
+    }
+    void add(const bson_iter_t& fields, holders which, const filter& wanted)
+    {
+        for (auto& each : read_holders(fields, which, now())) {
+            if (wanted.matches(each))
+                found_.push_back(std::move(each));
+        }
+    }
+
+    std::vector<lock_status> found_;
+
+private:
+    void begin() final
+    {
+        found_.clear();
+        if (!begin_with_new_clock())
+            begin_now();
+    }
+    void failed(delivery, failure_ptr why) final { done_({{}, std::move(why), {}}); }
+
+    completion<list_outcome> done_;
+};
+
+/// The document in an answer's `value`.
+bool find_value(const answer& got, bson_iter_t& into)
+{
+    return bson_iter_init_find(&into, got.reply.get(), "value") && BSON_ITER_HOLDS_DOCUMENT(&into);
+}
+
+class key_listing final : public timed_operation
+{
+public:
+    key_listing(client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done)
+        : timed_operation(owner, std::move(done)), key_(std::move(key)), why_(why), filter_(std::move(which))
+    {
+    }
+
+private:
+    void begin_now() override
+    {
+        if (why_ == key_purpose::remove)
+            ask(commands::get().remove_all.filled({{"c", collection()}, {"k", bytes{key_}}, {"m", write_patience()}}),
+                &key_listing::removed);
+        else
+            ask(find_command(config(), key_query(key_), 1), &key_listing::answered);
+    }
+    void answered(const answer& got)
+    {
+        for_each_document(got.reply, [this](const bson_iter_t& each) { add(each, holders::live, filter_); });
+        over();
+    }
+    void removed(const answer& got)
+    {
+        if (bson_iter_t value; find_value(got, value))
+            add(value, holders::live, filter_);
+        if (found_.empty())
+            confirm(&key_listing::was_free);
+        else
+            over();
+    }
+    void was_free(const answer&) { over(); }
+
+    const std::string key_;
+    const key_purpose why_;
+    const filter filter_;
+};
+
+class page final : public timed_operation
+{
+public:
+    page(client& owner, filter which, const std::string& cursor, completion<list_outcome> done)
+        : timed_operation(owner, std::move(done)), filter_(std::move(which)), from_(cursor)
+    {
+    }
+
+private:
+    void begin_now() override
+    {
+        ask(find_command(config(), list_query(filter_, from_, now()), page_size), &page::answered);
+    }
+    void answered(const answer& got)
+    {
+        std::int64_t count = 0;
+        page_start next = from_;
+        for_each_document(got.reply, [&](const bson_iter_t& each) {
+            ++count;
+            next.move_behind(each);
+            add(each, holders::live, filter_);
+        });
+        // Behind the last text comes what is none.
+        if (count < page_size && !next.skip_text())
+            over();
+        else
+            over(next.text());
+    }
+
+    const filter filter_;
+    const page_start from_;
+};
+
+class purge_operation final : public timed_operation
+{
+public:
+    purge_operation(client& owner, std::size_t limit, completion<list_outcome> done)
+        : timed_operation(owner, std::move(done)), left_(limit == 0 ? page_size : static_cast<std::int64_t>(limit)),
+          limited_(limit > 0)
+    {
+    }
+
+private:
+    void begin_now() override
+    {
+        ask(find_command(config(), expired_query(now()), std::min(left_, page_size)), &purge_operation::found);
+    }
+
+    void found(const answer& got)
+    {
+        keys_.clear();
+        for_each_document(got.reply, [this](const bson_iter_t& each) { keys_.push_back(key_of(each)); });
+        was_full_ = static_cast<std::int64_t>(keys_.size()) == std::min(left_, page_size);
+        next_ = 0;
+        remove_next();
+    }
+    void remove_next()
+    {
+        if (next_ == keys_.size() || (limited_ && left_ <= 0)) {
+            page_over();
+            return;
+        }
+        const auto& key = keys_[next_++];
+        ask(commands::get().remove_expired.filled({{"c", collection()}, {"k", bytes{key}}, {"m", write_patience()}}),
+            &purge_operation::removed);
+    }
+    void removed(const answer& got)
+    {
+        const auto before = found_.size();
+        if (bson_iter_t value; find_value(got, value))
+            add(value, holders::expired, {});
+        if (limited_)
+            left_ -= static_cast<std::int64_t>(found_.size() - before);
+        remove_next();
+    }
+    void page_over()
+    {
+        if (was_full_ && (!limited_ || left_ > 0)) {
+            begin_now();
+            return;
+        }
+        const auto time = now();
+        ask(commands::get().forget.filled({{"c", collection()}, {"p", date{time - config().purge_after.count()}},
+                {"y", time}, {"m", write_patience()}}),
+            &purge_operation::forgotten);
+    }
+    void forgotten(const answer&) { over(); }
+
+    std::int64_t left_;
+    const bool limited_;
+    std::vector<std::string> keys_;
+    std::size_t next_ = 0;
+    bool was_full_ = false;
+};
+
+} // namespace
+
+operation_ptr make_key_listing(
+    client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done)
+{
+    return operation_ptr(new key_listing(owner, std::move(key), why, std::move(which), std::move(done)));
+}
+
+operation_ptr make_page(client& owner, filter which, const std::string& cursor, completion<list_outcome> done)
+{
+    return operation_ptr(new page(owner, std::move(which), cursor, std::move(done)));
+}
+
+operation_ptr make_purge(client& owner, std::size_t limit, completion<list_outcome> done)
+{
+    return operation_ptr(new purge_operation(owner, limit, std::move(done)));
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,51 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/client.hpp"
+#include "remote/operation.hpp"
+#include "remote/purpose.hpp"
+
+#include <colock/adapter.hpp>
+#include <colock/claim.hpp>
+#include <colock/status.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace colock::mongo::detail {
+
+using remote::key_purpose;
+using remote::operation_ptr;
+using remote::promise;
+
+// What an adapter asks for: one file for each.
+
+[[nodiscard]] operation_ptr make_create(client& owner, claim_ptr claim, completion<create_outcome> done);
+
+[[nodiscard]] operation_ptr make_give_back(
+    client& owner, claim_ptr claim, completion<release_outcome> done, promise given);
+
+[[nodiscard]] operation_ptr make_extend(
+    client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done);
+
+[[nodiscard]] operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_outcome> done);
+
+/// Of an exclusive lock, to the next claim of the same key.
+[[nodiscard]] operation_ptr make_hand_over(
+    client& owner, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
+
+[[nodiscard]] operation_ptr make_key_listing(
+    client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done);
+
+/// The holders of some keys.
+/// \param cursor of the page before; empty: the first page
+[[nodiscard]] operation_ptr make_page(
+    client& owner, filter which, const std::string& cursor, completion<list_outcome> done);
+
+/// \param limit 0: none
+[[nodiscard]] operation_ptr make_purge(client& owner, std::size_t limit, completion<list_outcome> done);
+
+[[nodiscard]] operation_ptr make_indexes(client& owner, completion<failure_ptr> done);
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,55 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/document.hpp"
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace colock::mongo::detail {
+
+/// Text that a server stores as it is, UTF-8 or not.
+struct bytes
+{
+    std::string_view text;
+};
+
+/// A date, in milliseconds.
+struct date
+{
+    std::int64_t milliseconds;
+};
+
+/// A command with gaps: read once, filled for each use.
+///
+/// Thread safety: safe, once it was made.
+class outline
+{
+public:
+    struct value
+    {
+        /// Of the gap, without its '?'.
+        std::string_view name;
+        std::variant<std::int64_t, std::string_view, bytes, date, const document*> is;
+    };
+    using values = std::initializer_list<value>;
+
+    /// \param json where a gap is a text that begins with '?'
+    explicit outline(std::string_view json) : text_(document::from_json(json)) {}
+
+    /// Every gap needs its value.
+    [[nodiscard]] document filled(values with) const;
+
+private:
+    document text_;
+};
+
+/// One element, of the type that the text needs: what is not UTF-8 is binary.
+void append_bytes(bson_t& to, std::string_view name, std::string_view text);
+/// What `append_bytes` has written; empty for anything else.
+[[nodiscard]] std::string read_bytes(const bson_iter_t& from);
+
+} // namespace colock::mongo::detail

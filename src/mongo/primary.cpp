@@ -1,0 +1,257 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/primary.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+
+#include <string>
+#include <utility>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+/// Of MongoDB 5.0.
+constexpr int least_wire_version = 13;
+
+bool find_field(const document& in, const char* name, bson_iter_t& into)
+{
+    return bson_iter_init_find(&into, in.get(), name);
+}
+
+} // namespace
+
+primary::primary(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+    remote::reports& told, std::function<void()> room)
+    : strand_(strand), owner_(owner), config_(config), reports_(told), room_(std::move(room)), retry_(strand),
+      plan_(saturating_cast(config.idle_timeout), news_), tls_files_(config.tls)
+{
+    const auto& who = config.where;
+    if (!who.user.empty())
+        login_.emplace(credentials{
+            .user = who.user, .password = who.password, .source = who.auth_source, .mechanism = who.auth_mechanism});
+}
+
+void primary::on(event what, const error_code& loss)
+{
+    using kind = plan_type::action::kind;
+    auto by = owner_.demand();
+    by.used = what == event::turn && std::exchange(used_, false);
+    const auto decided = plan_.next(lease_clock::now(), what, by);
+    if (decided.say != remote::connection_news::item::none)
+        reports_.tell(decided.say, loss, problem_, config_.address());
+    switch (decided.what) {
+    case kind::none:
+        return;
+    case kind::connect:
+        connect();
+        owner_.arm_turn();
+        return;
+    case kind::wait:
+        let_go();
+        retry_in(decided.delay);
+        owner_.arm_turn();
+        return;
+    case kind::rest:
+        retry_.cancel();
+        let_go();
+        owner_.arm_turn();
+        owner_.finish_close();
+        return;
+    }
+}
+
+bool primary::has_room() noexcept
+{
+    return lanes_ && plan_.takes_requests() && lanes_->has_room();
+}
+
+void primary::ask(task_ptr what)
+{
+    if (lanes_ && plan_.open()) {
+        used_ = true;
+        // The owner looks at deadlines, and gives up what is overdue.
+        lanes_->ask(std::move(what), lease_clock::time_point::max());
+    } else {
+        asio::post(strand_, [what = std::move(what)] { what->performed(); });
+    }
+}
+
+void primary::give_up(const task& what)
+{
+    if (lanes_)
+        lanes_->give_up(what);
+}
+
+void primary::heard(const answer& got)
+{
+    if (!plan_.open())
+        return;
+    // Others may have ended with it, unnoticed so far.
+    if (got.what == answer::kind::unknown && got.code == 0 && lanes_)
+        lanes_->close_free();
+    if (!is_leaving(got))
+        return;
+    problem_ = failure_of(got);
+    lose(problem_->cause ? problem_->cause : asio::error::connection_reset);
+}
+
+void primary::give_up_all()
+{
+    if (!plan_.open())
+        return;
+    on(event::given_up);
+    lose(asio::error::operation_aborted);
+}
+
+void primary::stale()
+{
+    problem_ = make_failure(errc::unavailable, "the connection was lost", asio::error::connection_reset);
+    lose(problem_->cause);
+}
+
+/// All that is under way fails with that.
+void primary::lose(const error_code& why)
+{
+    const auto old = std::exchange(lanes_, nullptr);
+    on(event::lost, why);
+    if (old)
+        asio::post(strand_, [old] { old->close_all(); });
+}
+
+void primary::read_clock(const answer& got, lease_clock::time_point asked) noexcept
+{
+    bson_iter_t time;
+    if (find_field(got.reply, "localTime", time) && BSON_ITER_HOLDS_DATE_TIME(&time))
+        clock_.heard(bson_iter_date_time(&time), asked);
+}
+
+void primary::connect()
+{
+    if (config_.where.tls) {
+        try {
+            if (auto warning = tls_files_.refresh())
+                reports_.warn_once(std::move(*warning));
+            tls_.emplace(tls_files_.context());
+        } catch (const error& refused) {
+            refuse(make_failure(errc::invalid_options, refused.detail(), refused.cause()));
+            return;
+        }
+    }
+    quest whom{.replica_set = config_.where.replica_set, .direct = config_.where.direct};
+    for (const auto& each : config_.where.hosts)
+        whom.hosts.push_back({.host = each.host, .port = each.port, .tls = tls_ ? &*tls_ : nullptr});
+    scout_ = std::make_shared<scout>(strand_, std::move(whom));
+    scout_->start(lease_clock::now() + config_.connect_timeout,
+        [self = owner_.keep(*this)](const finding& what) { self->found(what); });
+}
+
+void primary::found(const finding& what)
+{
+    // It is among its own callers.
+    asio::post(strand_, [old = std::exchange(scout_, nullptr)] {});
+    switch (what.what) {
+    case finding::kind::nobody:
+        fail_to_connect(make_failure(errc::unavailable, what.why, asio::error::host_unreachable));
+        return;
+    case finding::kind::misconfigured:
+        refuse(make_failure(errc::misconfigured_backend, what.why));
+        return;
+    case finding::kind::primary:
+        break;
+    }
+    if (what.max_wire_version < least_wire_version) {
+        refuse(make_failure(errc::misconfigured_backend, "the server is older than MongoDB 5.0"));
+        return;
+    }
+    where_ = what.at;
+    where_.as = login_ ? &*login_ : nullptr;
+    clock_.heard(what.server_time, what.asked);
+    is_member_ = !what.replica_set.empty();
+    lanes_ = std::make_shared<lanes>(strand_, where_, config_.connections);
+    // The lanes are ours: they do not keep us.
+    lanes_->on_room([this, all = owner_.weak_from_this()] {
+        if (const auto kept = all.lock(); kept && plan_.takes_requests())
+            room_();
+    });
+    lanes_->on_all_stale([this, all = owner_.weak_from_this()] {
+        if (const auto kept = all.lock(); kept && plan_.open())
+            stale();
+    });
+    if (is_checked_)
+        opened();
+    else
+        check();
+}
+
+void primary::check()
+{
+    check_ = std::make_shared<server_check>(
+        config_, lanes_, clock_, [self = owner_.keep(*this)](const failure_ptr& why) { self->checked(why); });
+    check_->start();
+}
+
+void primary::checked(const failure_ptr& why)
+{
+    check_ = nullptr;
+    if (why) {
+        fail_to_connect(why);
+        return;
+    }
+    is_checked_ = true;
+    opened();
+}
+
+void primary::opened()
+{
+    problem_ = nullptr;
+    on(event::opened);
+    owner_.opened();
+}
+
+void primary::fail_to_connect(const failure_ptr& why)
+{
+    if (why->code != errc::unavailable) {
+        refuse(why);
+        return;
+    }
+    problem_ = why;
+    on(event::failed);
+}
+
+void primary::refuse(const failure_ptr& why)
+{
+    problem_ = why;
+    owner_.refuse(why);
+}
+
+void primary::let_go()
+{
+    if (const auto old = std::exchange(scout_, nullptr))
+        old->close();
+    if (const auto old = std::exchange(check_, nullptr))
+        old->stop();
+    // By a handler of its own: the one that runs may be among its tasks.
+    if (const auto old = std::exchange(lanes_, nullptr))
+        asio::post(strand_, [old] { old->close_all(); });
+}
+
+void primary::retry_in(lease_clock::duration delay)
+{
+    retry_.expires_after(delay);
+    retry_.async_wait([self = owner_.keep(*this)](const error_code& code) {
+        if (!code)
+            self->on(event::due);
+    });
+}
+
+void primary::forked()
+{
+    scout_.reset();
+    if (const auto old = std::exchange(check_, nullptr))
+        old->stop();
+    lanes_.reset();
+    on(event::forked);
+}
+
+} // namespace colock::mongo::detail

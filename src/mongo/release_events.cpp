@@ -1,0 +1,256 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/release_events.hpp"
+
+#include "mongo/commands.hpp"
+#include "mongo/query.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::mongo::detail {
+
+using remote::most_per_turn;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The stream is kept a little after its last use: the next waiter is often on its way.
+constexpr lease_clock::duration stream_linger = 1s;
+/// Whoever waits longer looks again, and so marks anew that somebody waits: releases are told for a minute after that.
+constexpr lease_clock::duration longest_wait = 10s;
+/// A server of its own has no change streams (IllegalOperation, CommandNotSupported, Location40573); or this user may
+/// not have them (Unauthorized).
+constexpr std::array without_streams{20, 115, 40573, 13};
+
+void wake_all(remote::wait_sources::completions ended)
+{
+    for (auto& each : ended)
+        each(woken{});
+}
+
+std::int64_t cursor_of(const answer& got)
+{
+    bson_iter_t top;
+    bson_iter_t id;
+    if (!bson_iter_init(&top, got.reply.get()) || !bson_iter_find_descendant(&top, "cursor.id", &id))
+        return 0;
+    return bson_iter_as_int64(&id);
+}
+
+} // namespace
+
+release_events::release_events(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+    remote::reports& told, primary& requests, remote::wait_sources& sources)
+    : strand_(strand), owner_(owner), config_(config), reports_(told), requests_(requests), sources_(sources),
+      retry_(strand)
+{
+    sources_.poll(true);
+}
+
+void release_events::on(event what)
+{
+    using kind = plan_type::action::kind;
+    const auto decided = plan_.next(what, {.wanted = !sources_.empty(), .requests = requests_.plan().current()});
+    note_way();
+    switch (decided.what) {
+    case kind::none:
+        return;
+    case kind::connect:
+        connect();
+        return;
+    case kind::connect_requests:
+        requests_.on(primary::event::wanted);
+        return;
+    case kind::listen:
+    case kind::listen_elsewhere:
+        arm_some();
+        return;
+    case kind::close:
+        close();
+        return;
+    case kind::ask_anew:
+        sources_.begin_round();
+        return;
+    case kind::wait:
+        retry_in(decided.delay);
+        return;
+    case kind::stop_waiting:
+        retry_.cancel();
+        return;
+    }
+}
+
+void release_events::note_way() noexcept
+{
+    const auto now = polls() ? waiting_by::poll : plan_.ready() ? waiting_by::change_stream : waiting_by::nothing;
+    by_.store(now, std::memory_order_relaxed);
+}
+
+// The connection.
+
+void release_events::follow_requests()
+{
+    if (!requests_.has_change_streams()) {
+        on(event::requests_here);
+        on(event::wanted);
+        return;
+    }
+    // It was opened on the server before.
+    on(plan_.ready() ? event::requests_elsewhere : event::requests_here);
+}
+
+void release_events::connect()
+{
+    sources_.begin_round();
+    lanes_ = std::make_shared<lanes>(strand_, requests_.where(), 1);
+    ask(commands::get().watch.filled({{"c", std::string_view(config_.collection)}}), &release_events::opened);
+}
+
+void release_events::ask(document what, question_handler then)
+{
+    lanes_->ask(std::make_shared<question>(config_.database, std::move(what),
+                    [self = owner_.keep(*this), used = std::weak_ptr(lanes_), then](const answer& got) {
+                        if (self->lanes_ && self->lanes_ == used.lock())
+                            ((*self).*then)(got);
+                    }),
+        lease_clock::time_point::max());
+}
+
+void release_events::opened(const answer& got)
+{
+    if (judge(got) == verdict::done) {
+        cursor_ = cursor_of(got);
+        on(event::greeted_here);
+        on(event::confirmed);
+        tell_of_changes(got);
+        ask_for_more();
+        return;
+    }
+    const bool denied = std::ranges::find(without_streams, got.code) != without_streams.end();
+    if (denied && requests_.has_change_streams())
+        reports_.warn_once("this user may not have change streams (code " + std::to_string(got.code) +
+                           "), so waiters poll; grant find and changeStream on the collection");
+    if (judge(got) == verdict::later || judge(got) == verdict::unknown) {
+        close();
+        return;
+    }
+    on(denied ? event::denied : event::refused);
+}
+
+void release_events::ask_for_more()
+{
+    if (!lanes_)
+        return;
+    static const outline more(R"({"getMore":"?i","collection":"?c","maxTimeMS":1000})");
+    ask(more.filled({{"i", cursor_}, {"c", std::string_view(config_.collection)}}), &release_events::received);
+}
+
+void release_events::received(const answer& got)
+{
+    if (judge(got) != verdict::done || cursor_of(got) == 0) {
+        close();
+        return;
+    }
+    // The stream goes on first: what is woken may take its time.
+    ask_for_more();
+    tell_of_changes(got);
+}
+
+void release_events::tell_of_changes(const answer& got)
+{
+    std::vector<std::string> keys;
+    for_each_document(got.reply, [&](const bson_iter_t& change) {
+        bson_iter_t inside;
+        if (bson_iter_recurse(&change, &inside) && bson_iter_find(&inside, "documentKey"))
+            keys.push_back(key_of(inside));
+    });
+    if (!keys.empty())
+        wake_all(sources_.changed(keys));
+}
+
+void release_events::close()
+{
+    if (const auto old = std::exchange(lanes_, nullptr))
+        asio::post(strand_, [old] { old->close_all(); });
+    on(event::ended);
+    owner_.arm_turn();
+    owner_.finish_close();
+}
+
+void release_events::retry_in(lease_clock::duration delay)
+{
+    retry_.expires_after(delay);
+    retry_.async_wait([self = owner_.keep(*this)](const error_code& code) {
+        if (!code)
+            self->on(event::due);
+    });
+}
+
+void release_events::forked()
+{
+    lanes_.reset();
+    on(event::forked);
+}
+
+// The keys.
+
+/// The stream tells of all of them; whoever has begun to wait before it did has to look again.
+void release_events::arm_some()
+{
+    const auto idle = sources_.take_idle(most_per_turn);
+    wake_all(sources_.arm(idle));
+    if (idle.size() < most_per_turn)
+        return;
+    asio::post(strand_, [self = owner_.keep(*this)] {
+        if (self->plan_.ready())
+            self->arm_some();
+    });
+}
+
+void release_events::sweep()
+{
+    const bool more = forget_unused();
+    if (!wake_those_due() && !more)
+        return;
+    if (std::exchange(sweeping_, true))
+        return;
+    asio::post(strand_, [self = owner_.keep(*this)] {
+        self->sweeping_ = false;
+        self->sweep();
+        self->owner_.arm_turn();
+    });
+}
+
+bool release_events::forget_unused()
+{
+    const auto& requests = requests_.plan();
+    const bool lingers = !requests.retired() && !requests.closes() && config_.idle_timeout != 0ms;
+    return sources_
+        .forget_unused(lease_clock::now(), lingers ? stream_linger : lease_clock::duration::zero(), most_per_turn)
+        .more;
+}
+
+bool release_events::wake_those_due()
+{
+    bool more = false;
+    if (polls()) {
+        // Those who had begun to wait before it was known that they have to poll.
+        const auto unknown = sources_.take_idle(most_per_turn);
+        more = !unknown.empty();
+        wake_all(sources_.wake(unknown));
+    }
+    const auto longest = polls() ? lease_clock::duration(config_.poll_interval) : longest_wait;
+    auto due = sources_.take_due(lease_clock::now() - longest, most_per_turn);
+    more = more || due.size() >= most_per_turn;
+    wake_all(std::move(due));
+    return more;
+}
+
+} // namespace colock::mongo::detail

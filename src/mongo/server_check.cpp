@@ -1,0 +1,136 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/server_check.hpp"
+
+#include "mongo/commands.hpp"
+#include "mongo/failures.hpp"
+#include "mongo/lock_view.hpp"
+
+#include <colock/token.hpp>
+
+#include <utility>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+constexpr std::int64_t ttl = 60'000;
+
+const outline& removal()
+{
+    static const outline text(
+        R"({"delete":"?c","deletes":[{"q":{"_id":"?k"},"limit":1}],"writeConcern":{"w":"majority","wtimeout":"?m"}})");
+    return text;
+}
+
+bool holds(const lock_view& seen, const std::string& who, std::int64_t request)
+{
+    const auto* const held = seen.find(who);
+    return held && held->request == request && held->fence > 0;
+}
+
+} // namespace
+
+struct server_check::step
+{
+    using names = const std::string&;
+
+    const char* what;
+    const outline& (*asked)();
+    /// Of the two, which one asks, and with what number.
+    bool first;
+    std::int64_t number;
+    bool (*is_right)(const lock_view&, names first, names second);
+};
+
+const std::array<server_check::step, 12> server_check::steps{{
+    {"a free lock was not granted", []() -> const outline& { return commands::get().exclusive_queues.with_ttl; }, true,
+        1, [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 1); }},
+    {"a lock that is held was granted to another",
+        []() -> const outline& { return commands::get().exclusive_queues.with_ttl; }, false, 1,
+        [](const lock_view& seen, step::names first, step::names second) {
+            return holds(seen, first, 1) && !seen.find(second);
+        }},
+    {"an exclusive lock was shared", []() -> const outline& { return commands::get().shared_once.with_ttl; }, false, 1,
+        [](const lock_view& seen, step::names first, step::names second) {
+            return holds(seen, first, 1) && !seen.find(second);
+        }},
+    {"a lock was not extended", []() -> const outline& { return commands::get().extend_exclusive.with_ttl; }, true, 2,
+        [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 2); }},
+    {"a lock was not released", []() -> const outline& { return commands::get().release_exclusive; }, true, 3,
+        [](const lock_view& seen, step::names first, step::names) { return seen.exists() && !seen.find(first); }},
+    {"a lock was released twice", []() -> const outline& { return commands::get().release_exclusive; }, true, 3,
+        [](const lock_view& seen, step::names, step::names) { return !seen.exists(); }},
+    {"a lock was not shared", []() -> const outline& { return commands::get().shared_once.with_ttl; }, true, 1,
+        [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 1); }},
+    {"a semaphore has more holders than it may",
+        []() -> const outline& { return commands::get().shared_once.with_ttl; }, false, 1,
+        [](const lock_view& seen, step::names first, step::names second) {
+            return holds(seen, first, 1) && !seen.find(second);
+        }},
+    {"a shared lock was granted to a writer",
+        []() -> const outline& { return commands::get().exclusive_queues.with_ttl; }, false, 1,
+        [](const lock_view& seen, step::names first, step::names second) {
+            return holds(seen, first, 1) && !seen.find(second) && seen.writer() == second;
+        }},
+    {"a shared lock was not released", []() -> const outline& { return commands::get().release_shared; }, true, 2,
+        [](const lock_view& seen, step::names first, step::names) { return seen.exists() && !seen.find(first); }},
+    {"what a writer has left was not taken back", []() -> const outline& { return commands::get().refuse; }, false, 2,
+        [](const lock_view& seen, step::names, step::names second) { return seen.writer() == second; }},
+    {"a token that was refused was granted a lock",
+        []() -> const outline& { return commands::get().exclusive_once.with_ttl; }, false, 3,
+        [](const lock_view& seen, step::names, step::names second) { return seen.exists() && !seen.find(second); }},
+}};
+
+server_check::server_check(const settings& config, std::shared_ptr<lanes> on, const server_clock& clock, handler ended)
+    : config_(config), lanes_(std::move(on)), clock_(clock), ended_(std::move(ended)), owner_(to_document({})),
+      first_(token::generate().hex()), second_(token::generate().hex())
+{
+    bson_append_utf8(id_.get(), "c", -1, "check", -1);
+    bson_append_utf8(id_.get(), "r", -1, first_.data(), static_cast<int>(first_.size()));
+}
+
+void server_check::stop() noexcept
+{
+    ended_ = nullptr;
+    if (under_way_)
+        under_way_->drop();
+}
+
+void server_check::take_step(std::size_t which)
+{
+    const bool is_last = which == steps.size();
+    const auto& asked = is_last ? removal() : steps[which].asked();
+    const auto now = clock_.at(lease_clock::now());
+    const auto& who = !is_last && steps[which].first ? first_ : second_;
+    under_way_ = std::make_shared<question>(config_.database,
+        asked.filled(
+            {{"c", std::string_view(config_.collection)}, {"k", &id_}, {"t", std::string_view(who)}, {"x", ttl},
+                {"l", now + ttl}, {"e", is_last ? 0 : steps[which].number}, {"o", &owner_}, {"n", std::int64_t{1}},
+                {"m", config_.operation_timeout.count()}, {"b", now + ttl}, {"v", std::string_view(first_)}}),
+        [self = shared_from_this(), which](const answer& got) { self->answered(which, got); });
+    lanes_->ask(under_way_, lease_clock::now() + config_.operation_timeout);
+}
+
+void server_check::answered(std::size_t which, const answer& got)
+{
+    under_way_ = nullptr;
+    if (judge(got) != verdict::done) {
+        const auto why = failure_of(got);
+        end(why->code == errc::outcome_unknown ? make_failure(errc::unavailable, why->detail, why->cause) : why);
+    } else if (which == steps.size()) {
+        end(nullptr);
+    } else if (!steps[which].is_right(lock_view::of_answer(got.reply), first_, second_)) {
+        end(make_failure(errc::misconfigured_backend,
+            std::string("the server misreads our updates: ") + steps[which].what + "; is it MongoDB 5.0 or later?"));
+    } else {
+        take_step(which + 1);
+    }
+}
+
+void server_check::end(const failure_ptr& why)
+{
+    if (const auto told = std::exchange(ended_, nullptr))
+        told(why);
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,56 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/lanes.hpp"
+#include "mongo/outline.hpp"
+#include "mongo/question.hpp"
+#include "mongo/server_clock.hpp"
+#include "mongo/settings.hpp"
+
+#include <colock/adapter.hpp>
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace colock::mongo::detail {
+
+/// Whether a server carries our updates out as we mean them, and lets us: grants a lock, refuses it to a second one,
+/// and so on, on a document that no key leads to. There are servers that speak the protocol and misread a pipeline
+/// without a word: with those two would hold a lock.
+///
+/// Thread safety: none; belongs to the strand. Its questions keep it alive.
+class server_check : public std::enable_shared_from_this<server_check>
+{
+public:
+    /// Why it cannot be used, or not now; null: it can. Not called once it was stopped.
+    using handler = std::function<void(const failure_ptr& why)>;
+
+    server_check(const settings& config, std::shared_ptr<lanes> on, const server_clock& clock, handler ended);
+
+    /// Once.
+    void start() { take_step(0); }
+    void stop() noexcept;
+
+private:
+    struct step;
+    static const std::array<step, 12> steps;
+
+    void take_step(std::size_t which);
+    void answered(std::size_t which, const answer& got);
+    void end(const failure_ptr& why);
+
+    const settings& config_;
+    const std::shared_ptr<lanes> lanes_;
+    const server_clock& clock_;
+    handler ended_;
+    std::shared_ptr<question> under_way_;
+    document id_;
+    const document owner_;
+    const std::string first_;
+    const std::string second_;
+};
+
+} // namespace colock::mongo::detail

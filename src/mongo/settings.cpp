@@ -1,0 +1,103 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/settings.hpp"
+
+#include "core/option_errors.hpp"
+#include "remote/tls.hpp"
+
+#include <algorithm>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr auto backend = "mongodb";
+
+void check_range(const char* name, milliseconds value, milliseconds from)
+{
+    colock::detail::check_range(backend, name, value, from, std::chrono::hours(1));
+}
+
+void refuse(std::string why)
+{
+    colock::detail::refuse_options(backend, std::move(why));
+}
+
+bool is_servers_own(const std::string& database)
+{
+    return database == "admin" || database == "local" || database == "config";
+}
+
+void check_names(const settings& all)
+{
+    if (all.database.empty() || all.database.size() > 63 ||
+        all.database.find_first_of(std::string_view("/\\. \"$*<>:|?\0", 13)) != std::string::npos)
+        refuse("the database's name is longer than 63 bytes or has a character that no database's name may have");
+    if (is_servers_own(all.database))
+        refuse("the database " + all.database + " is the server's own; name another");
+    if (all.collection.empty() || all.collection.size() > 120 || all.collection.starts_with("system.") ||
+        all.collection.find_first_of(std::string_view("$\0", 2)) != std::string::npos)
+        refuse(
+            "the collection's name is empty, longer than 120 bytes, holds '$' or NUL, or is one of the server's own");
+}
+
+void use_tls_files(settings& all)
+{
+    const auto& where = all.where;
+    const auto take = [](std::string& to, const std::string& from) {
+        if (to.empty())
+            to = from;
+    };
+    take(all.tls.ca_file, where.ca_file);
+    take(all.tls.certificate_file, where.certificate_key_file);
+    take(all.tls.key_file, where.certificate_key_file);
+    remote::check_tls_options(all.tls, backend);
+    if (!where.tls && all.tls != tls_options{})
+        refuse("TLS files are given, but the URL asks for no TLS; write tls=true");
+}
+
+} // namespace
+
+settings::settings(const options& given)
+    : where(parse_url(given.url)), tls(given.tls), database(given.database), collection(given.collection),
+      operation_timeout(given.operation_timeout), connect_timeout(given.connect_timeout),
+      idle_timeout(given.idle_timeout), poll_interval(given.poll_interval), connections(given.connections),
+      purge_after(given.purge_after)
+{
+    if (!given.user.empty())
+        where.user = given.user;
+    if (!given.password.empty())
+        where.password = given.password;
+    if (where.user.empty() != where.password.empty())
+        refuse("a user is given without a password, or a password without a user");
+    if (where.auth_source.empty())
+        where.auth_source = where.database.empty() ? "admin" : where.database;
+
+    if (database.empty())
+        database = where.database.empty() || is_servers_own(where.database) ? "colock" : where.database;
+    check_names(*this);
+    use_tls_files(*this);
+
+    check_range("operation_timeout", operation_timeout, milliseconds(10));
+    check_range("connect_timeout", connect_timeout, milliseconds(10));
+    check_range("poll_interval", poll_interval, milliseconds(1));
+    colock::detail::check_range(
+        backend, "purge_after", purge_after, std::chrono::minutes(1), std::chrono::hours(24 * 3650));
+    if (connections < 1 || connections > 64)
+        refuse("connections is " + std::to_string(connections) + "; give 1 to 64");
+    if (idle_timeout < milliseconds::zero()) {
+        refuse("idle_timeout is " + colock::detail::in_words(idle_timeout) +
+               "; give 0 to close at once, or milliseconds::max() to stay connected");
+    }
+}
+
+std::string settings::address() const
+{
+    std::string all;
+    for (const auto& each : where.hosts)
+        all += (all.empty() ? "" : ",") + remote::to_text(each);
+    return all;
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,37 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/url.hpp"
+#include "remote/deadlines.hpp"
+
+#include <colock/mongo/adapter.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace colock::mongo::detail {
+
+/// Checked options.
+struct settings
+{
+    location where;
+    tls_options tls;
+    std::string database;
+    std::string collection;
+    std::chrono::milliseconds operation_timeout{5000};
+    std::chrono::milliseconds connect_timeout{2000};
+    std::chrono::milliseconds idle_timeout{10'000};
+    std::chrono::milliseconds poll_interval{250};
+    std::size_t connections = 8;
+    std::chrono::milliseconds purge_after{};
+
+    /// \throws validation_error
+    explicit settings(const options& given);
+
+    [[nodiscard]] remote::deadlines deadlines() const noexcept { return remote::deadlines(operation_timeout); }
+    /// For messages.
+    [[nodiscard]] std::string address() const;
+};
+
+} // namespace colock::mongo::detail

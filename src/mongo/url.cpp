@@ -1,0 +1,88 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/url.hpp"
+
+#include <boost/algorithm/string/predicate.hpp>
+
+#include <utility>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+bool parse_switch(const remote::url& from, std::string_view name, std::string_view value)
+{
+    if (value != "true" && value != "false")
+        from.refuse("the URL's parameter " + std::string(name) + " is neither true nor false");
+    return value == "true";
+}
+
+void parse_parameter(const remote::url& from, location& where, std::string_view name, const std::string& value)
+{
+    const auto is = [name](const char* known) { return boost::algorithm::iequals(name, known); };
+    if (is("replicaSet")) {
+        where.replica_set = value;
+    } else if (is("directConnection")) {
+        where.direct = parse_switch(from, "directConnection", value);
+    } else if (is("authSource")) {
+        where.auth_source = value;
+    } else if (is("authMechanism")) {
+        if (value != "SCRAM-SHA-256" && value != "SCRAM-SHA-1")
+            from.refuse("the URL's authMechanism is neither SCRAM-SHA-256 nor SCRAM-SHA-1; others are not supported");
+        where.auth_mechanism = value;
+    } else if (is("tls") || is("ssl")) {
+        where.tls = parse_switch(from, "tls", value);
+    } else if (is("tlsCAFile")) {
+        where.ca_file = value;
+    } else if (is("tlsCertificateKeyFile")) {
+        where.certificate_key_file = value;
+    } else if (is("w")) {
+        if (value != "majority")
+            from.refuse("the URL asks for a write concern of less than a majority, with which two could hold a lock");
+    } else if (!is("appName") && !is("retryWrites") && !is("retryReads")) {
+        from.refuse("the URL has a parameter that is not known; those that are: replicaSet, directConnection, "
+                    "authSource, authMechanism, tls, tlsCAFile, tlsCertificateKeyFile, w, appName, retryWrites, "
+                    "retryReads");
+    }
+}
+
+} // namespace
+
+location parse_url(std::string_view url)
+{
+    const remote::url from(url, "mongodb", "mongodb://host:port");
+    if (from.scheme() == "mongodb+srv")
+        from.refuse("mongodb+srv is not supported: it would have to be looked up where nothing may block; write the "
+                    "hosts that it stands for, mongodb://host:port,host:port/?replicaSet=name&tls=true");
+    if (from.scheme() != "mongodb")
+        from.refuse("the URL's scheme is not mongodb");
+
+    location where;
+    auto [user, password] = from.who();
+    if (user.empty() ? password.has_value() : !password || password->empty())
+        from.refuse("the URL has a user without a password, or a password without a user");
+    where.user = std::move(user);
+    where.password = std::move(password).value_or("");
+    where.hosts = from.hosts("27017");
+    where.database = from.decoded(from.path(), "database");
+
+    auto parameters = from.parameters();
+    if (parameters.starts_with('#') || parameters.find('#') != std::string_view::npos)
+        from.refuse("the URL has a fragment; a '#' in a password is written %23");
+    if (!parameters.empty())
+        parameters.remove_prefix(1);
+    for (const auto each : remote::split(parameters, '&')) {
+        if (each.empty())
+            continue;
+        const auto equals = each.find('=');
+        if (equals == std::string_view::npos)
+            from.refuse("the URL has a parameter without a value; a '?' in a password is written %3F");
+        parse_parameter(from, where, each.substr(0, equals), from.decoded(each.substr(equals + 1), "parameter"));
+    }
+    if (where.direct && where.hosts.size() > 1)
+        from.refuse("the URL names several hosts, and asks for a direct connection, which is to one");
+    if (!where.tls && !(where.ca_file.empty() && where.certificate_key_file.empty()))
+        from.refuse("the URL names TLS files, but asks for no TLS; write tls=true");
+    return where;
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,388 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "server.hpp"
+#include "support/notes.hpp"
+#include "support/relay.hpp"
+#include "support/run.hpp"
+#include "support/sockets.hpp"
+
+#include <colock/locker.hpp>
+#include <colock/mongo/adapter.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace colock::testing {
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+
+/// Lockers that are to each other what other processes are: each has connections of its own, to one server.
+struct mongo_scene
+{
+    [[nodiscard]] mongo::options options(std::string url = {}) const
+    {
+        return {.url = url.empty() ? mongodb_url(server->port()) : std::move(url), .idle_timeout = 10min};
+    }
+    [[nodiscard]] locker add(const mongo::options& options)
+    {
+        last = mongo::make_adapter(io.get_executor(), options);
+        return locker(last, {.observer = told});
+    }
+    [[nodiscard]] locker add() { return add(options()); }
+
+    template <class T>
+    T run(asio::awaitable<T> coroutine)
+    {
+        return run_coro(io, std::move(coroutine));
+    }
+    void until(const std::function<bool()>& reached) { run_until(io, reached); }
+
+    mongo::detail::document ask(std::string_view command, const std::string& database = "colock") const
+    {
+        return ask_mongodb(server->port(), database, command);
+    }
+    /// The next of those commands fail.
+    void fail(std::string_view how, int times = 1) const
+    {
+        static_cast<void>(ask(R"({"configureFailPoint":"failCommand","mode":{"times":)" + std::to_string(times) +
+                                  R"(},"data":)" + std::string(how) + '}',
+            "admin"));
+    }
+    [[nodiscard]] std::string lock_document(const std::string& key) const
+    {
+        return ask(R"({"find":"locks","filter":{"_id":")" + key + "\"}}").to_json();
+    }
+
+    // Nothing runs before the first use.
+    std::optional<mongodb_server> own{std::in_place};
+    mongodb_server* server = &*own;
+    asio::io_context io;
+    std::shared_ptr<notes> told = std::make_shared<notes>();
+    std::shared_ptr<adapter> last;
+};
+
+/// Another precondition.
+boost::test_tools::assertion_result has_fail_points(boost::unit_test::test_unit_id)
+{
+    return from_environment("COLOCK_MONGODB_OPTIONS", "").find("--enable-test-commands") != std::string::npos;
+}
+
+std::size_t threads_of_this_process()
+{
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator()));
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(mongo_lockers, mongo_scene, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(a_waiter_in_another_process_is_woken_by_the_release)
+{
+    const auto ours = add();
+    const auto by = last;
+    BOOST_TEST((mongo::waiting(*by) == mongo::waiting_by::nothing));
+    const auto theirs = add();
+    auto held = run(theirs.acquire("k"));
+    // It looks again when it is told to, or in an hour.
+    auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
+    until([&] { return mongo::waiting(*by) == mongo::waiting_by::change_stream && ours.stats().busy >= 2; });
+    BOOST_TEST(!waiting.done());
+    run(held.release(on_failure::raise));
+    auto next = waiting.get(io);
+    BOOST_TEST(next.fence() > held.fence());
+    run(next.release(on_failure::raise));
+    // Nobody waits any more: the stream goes.
+    until([&] { return mongo::waiting(*by) == mongo::waiting_by::nothing; });
+}
+
+BOOST_AUTO_TEST_CASE(
+    a_waiter_is_woken_though_its_change_stream_was_cut, *boost::unit_test::precondition(has_fail_points))
+{
+    const auto ours = add(), theirs = add();
+    auto held = run(theirs.acquire("k"));
+    auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
+    until([&] { return ours.stats().busy >= 2; });
+    fail(R"({"failCommands":["getMore"],"closeConnection":true})");
+    // Whoever waits looks once more when there is another.
+    until([&] { return ours.stats().busy >= 3; });
+    run(held.release(on_failure::raise));
+    run(waiting.get(io).release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(whoever_waits_for_long_marks_anew_that_it_does)
+{
+    const auto ours = add(), theirs = add();
+    auto held = run(theirs.acquire("k", {.ttl = 1h}));
+    auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
+    until([&] { return ours.stats().busy >= 2; });
+    // As if that had been long ago: a release would not be told.
+    static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$set":{"w":1}}}]})"));
+    until([&] { return ours.stats().busy >= 3; });
+    run(held.release(on_failure::raise));
+    run(waiting.get(io).release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(without_change_streams_waiters_poll)
+{
+    own.emplace(std::vector<std::string>{"--standalone"});
+    server = &*own;
+    const auto ours = add();
+    const auto by = last;
+    const auto theirs = add();
+    auto held = run(theirs.acquire("k"));
+    auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
+    until([&] { return mongo::waiting(*by) == mongo::waiting_by::poll; });
+    run(held.release(on_failure::raise));
+    run(waiting.get(io).release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(a_write_that_no_majority_confirms_in_time_is_unknown_and_is_settled,
+    *boost::unit_test::precondition(has_fail_points))
+{
+    const auto ours = add();
+    run(run(ours.acquire("warm")).release());
+    fail(R"({"failCommands":["findAndModify"],"writeConcernError":{"code":64,"errmsg":"waiting timed out"}})");
+    try {
+        static_cast<void>(run(ours.acquire("k", {.retry = retry_policy::never()})));
+        BOOST_ERROR("granted, although nobody has confirmed it");
+    } catch (const create_error& failed) {
+        BOOST_TEST((failed.code() == errc::outcome_unknown), failed.what());
+    }
+    until([&] { return ours.stats().settling == 0; });
+    BOOST_TEST(ours.stats().unproven == 0U);
+    BOOST_TEST(holders_at(server->port()).empty());
+    // It was written, and would be found by whoever comes too late: its token is refused.
+    BOOST_TEST(lock_document("k").find("\"d\" : [ {") != std::string::npos, lock_document("k"));
+    run(run(ours.acquire("k")).release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(a_primary_that_steps_down_is_looked_for_anew, *boost::unit_test::precondition(has_fail_points))
+{
+    const auto ours = add();
+    run(run(ours.acquire("warm")).release());
+    fail(R"({"failCommands":["findAndModify"],"errorCode":10107})");
+    auto held = run(ours.acquire("k"));
+    BOOST_TEST(told->suspensions == 1);
+    BOOST_TEST(told->reconnections == 1);
+    fail(R"({"failCommands":["findAndModify"],"errorCode":11600})");
+    BOOST_CHECK_THROW(run(held.extend(1min)), extend_error);
+    BOOST_TEST(held.held());
+    run(held.extend(1min));
+    run(held.release(on_failure::raise));
+    until([&] { return ours.stats().settling == 0; });
+}
+
+BOOST_AUTO_TEST_CASE(
+    raced_writes_are_tried_again_and_are_busy_in_the_end, *boost::unit_test::precondition(has_fail_points))
+{
+    const auto ours = add();
+    run(run(ours.acquire("warm")).release());
+    fail(R"({"failCommands":["findAndModify"],"errorCode":112})", 4);
+    auto held = run(ours.try_acquire("k"));
+    BOOST_TEST_REQUIRE(held.has_value());
+    run(held->release(on_failure::raise));
+    fail(R"({"failCommands":["findAndModify"],"errorCode":112})", 5);
+    BOOST_TEST(!run(ours.try_acquire("k")).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(many_create_the_same_new_key_at_once_and_one_is_granted)
+{
+    std::vector<locker> all;
+    for (int i = 0; i < 10; ++i)
+        all.push_back(add());
+    for (const auto& each : all)
+        run(run(each.acquire("warm")).release());
+    for (int key = 0; key < 20; ++key) {
+        std::vector<running<std::optional<lock>>> asked;
+        for (const auto& each : all)
+            asked.push_back(start(io, each.try_acquire(std::to_string(key))));
+        int granted = 0;
+        std::vector<lock> held;
+        for (auto& each : asked) {
+            if (auto got = each.get(io)) {
+                ++granted;
+                held.push_back(std::move(*got));
+            }
+        }
+        BOOST_TEST(granted == 1);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_member_that_is_mute_delays_nobody)
+{
+    asio::io_context other;
+    asio::ip::tcp::acceptor mute(other, {asio::ip::address_v4::loopback(), 0});
+    auto ours = add({.url = "mongodb://127.0.0.1:" + std::to_string(mute.local_endpoint().port()) +
+                            ",127.0.0.1:" + std::to_string(server->port()),
+        .connect_timeout = 1h});
+    run(run(ours.acquire("k")).release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(the_fence_survives_the_release_and_a_purge)
+{
+    const auto ours = add();
+    auto first = run(ours.acquire("k"));
+    const auto fence = first.fence();
+    run(first.release(on_failure::raise));
+    BOOST_TEST(run(ours.purge()).empty());
+    BOOST_TEST(lock_document("k").find("\"f\"") != std::string::npos);
+    // As if it had been free for two days.
+    static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$set":{"p":{"$date":0}}}}]})"));
+    BOOST_TEST(run(ours.purge()).empty());
+    BOOST_TEST(lock_document("k").find("\"f\"") == std::string::npos);
+    auto second = run(ours.acquire("k"));
+    BOOST_TEST(second.fence() > fence);
+    run(second.release());
+}
+
+BOOST_AUTO_TEST_CASE(a_purge_never_takes_what_is_held_or_refused)
+{
+    const auto ours = add();
+    auto held = run(ours.acquire("held"));
+    auto forever = run(ours.acquire("forever", {.ttl = 0ms}));
+    auto shared = run(ours.acquire("shared", {.mode = lock_mode::shared}));
+    for (const std::string key : {"held", "forever", "shared"})
+        static_cast<void>(
+            ask(R"({"update":"locks","updates":[{"q":{"_id":")" + key + R"("},"u":{"$set":{"p":{"$date":0}}}}]})"));
+    BOOST_TEST(run(ours.purge()).empty());
+    for (auto* const each : {&held, &forever, &shared}) {
+        BOOST_TEST(run(each->is_locked()));
+        run(each->release(on_failure::raise));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(indexes_are_made_when_they_are_asked_for_and_with_the_first_list)
+{
+    const auto names = [this] {
+        try {
+            return ask(R"({"listIndexes":"locks"})").to_json();
+        } catch (const std::runtime_error&) {
+            return ""s;
+        }
+    };
+    const auto ours = add();
+    run(mongo::create_indexes(last));
+    for (const auto* const name : {"colock_group", "colock_shared_group", "colock_free_since"})
+        BOOST_TEST(names().find(name) != std::string::npos, name);
+    static_cast<void>(ask(R"({"drop":"locks"})"));
+    run(run(ours.acquire("k")).release());
+    BOOST_TEST(names().find("colock_group") == std::string::npos);
+    BOOST_TEST(run(ours.list()).empty());
+    until([&] { return names().find("colock_group") != std::string::npos; });
+}
+
+BOOST_AUTO_TEST_CASE(keys_that_are_no_text_are_listed_too)
+{
+    const auto ours = add();
+    std::vector<lock> held;
+    for (const std::string key : {"plain", "\xc3\xbc", "\xff", "\xff\xfe", "a\xff"})
+        held.push_back(run(ours.acquire(key)));
+    BOOST_TEST(run(ours.list()).size() == 5U);
+    BOOST_TEST(run(ours.list({.key_prefix = "\xff"})).size() == 2U);
+    BOOST_TEST(run(ours.list({.key_prefix = "\xc3"})).size() == 1U);
+    BOOST_TEST(run(ours.list({.key_prefix = "a"})).size() == 1U);
+    for (auto& each : held)
+        run(each.release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(more_than_there_are_connections_for_wait_for_their_turn)
+{
+    auto few = options();
+    few.connections = 2;
+    // Of any that were forgotten this would be the end.
+    few.operation_timeout = 1h;
+    const auto ours = add(few);
+    std::vector<running<lock>> asked;
+    for (int i = 0; i < 100; ++i)
+        asked.push_back(start(io, ours.acquire(std::to_string(i))));
+    std::vector<lock> held;
+    for (auto& each : asked)
+        held.push_back(each.get(io));
+    std::vector<running<void>> released;
+    for (auto& each : held)
+        released.push_back(start(io, each.release(on_failure::raise)));
+    for (auto& each : released)
+        each.get(io);
+}
+
+BOOST_AUTO_TEST_CASE(no_thread_is_started)
+{
+    const auto ours = add();
+    std::vector<running<void>> all;
+    for (int i = 0; i < 32; ++i)
+        all.push_back(start(io, [](locker by, std::string key) -> asio::awaitable<void> {
+            auto held = co_await by.acquire(key);
+            co_await held.release();
+        }(ours, std::to_string(i % 8))));
+    for (auto& each : all)
+        each.get(io);
+    BOOST_TEST(threads_of_this_process() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(the_child_of_a_fork_has_connections_of_its_own_and_nothing_else)
+{
+    const auto ours = add();
+    auto held = run(ours.acquire("k"));
+    io.notify_fork(asio::execution_context::fork_prepare);
+    if (const auto child = ::fork(); child == 0) {
+        io.notify_fork(asio::execution_context::fork_child);
+        int failed = 0;
+        try {
+            failed += held.held() ? 1 : 0;
+            auto own = run(ours.acquire("child"));
+            failed += run(own.is_locked()) ? 0 : 2;
+            run(own.release(on_failure::raise));
+            failed += run(ours.try_acquire("k")) ? 4 : 0;
+        } catch (const std::exception&) {
+            failed += 8;
+        }
+        ::_exit(failed);
+    } else {
+        io.notify_fork(asio::execution_context::fork_parent);
+        int status = 0;
+        BOOST_TEST_REQUIRE(::waitpid(child, &status, 0) == child);
+        BOOST_TEST(WEXITSTATUS(status) == 0);
+        BOOST_TEST(WIFEXITED(status));
+    }
+    BOOST_TEST(run(held.is_locked()));
+    run(held.release(on_failure::raise));
+    BOOST_TEST(told->suspensions == 0);
+}
+
+BOOST_AUTO_TEST_CASE(whoever_sleeps_longer_than_its_lease_has_lost_it)
+{
+    const auto ours = add(), theirs = add();
+    auto held = run(ours.acquire("k", {.ttl = 500ms}));
+    // The other process goes on meanwhile.
+    asio::io_context other;
+    const locker awake(mongo::make_adapter(other.get_executor(), options()));
+    auto next = run_coro(other, awake.acquire("k"));
+    BOOST_TEST(!held.held());
+    BOOST_CHECK_THROW(run(held.extend(1min)), extend_error);
+    BOOST_TEST(next.fence() > held.fence());
+    BOOST_CHECK_THROW(run(held.release(on_failure::raise)), release_error);
+    BOOST_TEST(run_coro(other, next.is_locked()));
+    run_coro(other, next.release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing

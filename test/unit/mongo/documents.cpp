@@ -1,0 +1,216 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/lock_view.hpp"
+#include "mongo/outline.hpp"
+#include "mongo/query.hpp"
+#include "mongo/server_clock.hpp"
+
+#include <colock/claim.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::mongo::detail;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::int64_t now = 1'000'000;
+
+const document& held()
+{
+    static const auto text = document::from_json(R"({"_id":"k","t":"one","x":{"$numberLong":"1000500"},
+        "f":{"$numberLong":"7"},"e":2,"o":{"host":"h","owner":"me","comment":"why","group":"g"},
+        "a":{"$numberLong":"999000"},"r":{"$numberLong":"999500"},"h":[],"w":{"$numberLong":"1060000"},"wb":"us"})");
+    return text;
+}
+
+const document& shared()
+{
+    static const auto text = document::from_json(R"({"_id":"k","t":null,"x":0,"f":{"$numberLong":"9"},"h":[
+        {"t":"one","x":{"$numberLong":"1000300"},"f":{"$numberLong":"8"},"e":1,"o":{"owner":"first"},"a":1,"r":1},
+        {"t":"two","x":{"$numberLong":"1000900"},"f":{"$numberLong":"9"},"e":1,"o":{"owner":"second"},"a":1,"r":1},
+        {"t":"old","x":{"$numberLong":"1000000"},"f":{"$numberLong":"6"},"e":1}],
+        "wt":"writer","wx":{"$numberLong":"1000100"}})");
+    return text;
+}
+
+lock_view view_of(const document& text)
+{
+    document reply;
+    bson_append_document(reply.get(), "value", -1, text.get());
+    static std::vector<document> kept;
+    kept.push_back(std::move(reply));
+    return lock_view::of_answer(kept.back());
+}
+
+std::vector<lock_status> statuses(const document& text, holders which)
+{
+    document reply;
+    bson_append_document(reply.get(), "value", -1, text.get());
+    bson_iter_t value;
+    BOOST_TEST_REQUIRE(bson_iter_init_find(&value, reply.get(), "value"));
+    return read_holders(value, which, now);
+}
+
+bool is(const document& found, const char* json)
+{
+    return bson_equal(found.get(), document::from_json(json).get());
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(mongo_documents)
+
+BOOST_AUTO_TEST_CASE(gaps_are_filled_wherever_they_are)
+{
+    const outline text(R"({"a":"?n","b":[{"c":"?s"},"?n","plain"],"d":{"e":"?d"},"k":"?k"})");
+    const auto inside = document::from_json(R"({"x":"?not a gap"})");
+    const auto filled = text.filled({{"n", std::int64_t{5}}, {"s", "text"}, {"d", &inside}, {"k", bytes{"key"}}});
+    BOOST_TEST(is(filled, R"({"a":{"$numberLong":"5"},"b":[{"c":"text"},{"$numberLong":"5"},"plain"],
+        "d":{"e":{"x":"?not a gap"}},"k":"key"})"),
+        filled.to_json());
+}
+
+BOOST_AUTO_TEST_CASE(text_that_is_none_is_kept_as_it_is)
+{
+    for (const std::string text : {"plain", "\xc3\xbc", "\xff\xfe", "\xc3", ""}) {
+        document made;
+        append_bytes(*made.get(), "k", text);
+        bson_iter_t field;
+        BOOST_TEST_REQUIRE(bson_iter_init_find(&field, made.get(), "k"));
+        BOOST_TEST(read_bytes(field) == text);
+        BOOST_TEST((bson_iter_type(&field) == BSON_TYPE_UTF8) == (text != "\xff\xfe" && text != "\xc3"));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_view_finds_the_holder_by_its_token)
+{
+    const auto exclusive = view_of(held());
+    BOOST_TEST_REQUIRE(exclusive.find("one") != nullptr);
+    BOOST_TEST(exclusive.find("one")->fence == 7);
+    BOOST_TEST(exclusive.find("one")->request == 2);
+    BOOST_TEST(exclusive.find("other") == nullptr);
+    BOOST_TEST(exclusive.owner() == "me");
+    const auto readers = view_of(shared());
+    BOOST_TEST_REQUIRE(readers.find("two") != nullptr);
+    BOOST_TEST(readers.find("two")->fence == 9);
+    BOOST_TEST(readers.writer() == "writer");
+    BOOST_TEST(!view_of(document()).find("one"));
+    BOOST_TEST(!lock_view::of_answer(document::from_json(R"({"value":null})")).exists());
+}
+
+BOOST_AUTO_TEST_CASE(another_waits_as_long_as_its_mark_lives)
+{
+    const auto view = view_of(held());
+    BOOST_TEST(!view.others_wait("us", now));
+    BOOST_TEST(view.others_wait("them", now));
+    BOOST_TEST(!view.others_wait("them", now + 60'000));
+}
+
+BOOST_AUTO_TEST_CASE(a_claim_hears_when_it_may_be_granted)
+{
+    const claim writer({.key = "k"});
+    const claim reader({.key = "k", .mode = lock_mode::shared});
+    BOOST_TEST(view_of(held()).free_at(writer, now) == now + 500);
+    BOOST_TEST(view_of(held()).free_at(reader, now) == now + 500);
+    // Behind the last reader; a reader behind the writer's intent, and then behind the first to go.
+    BOOST_TEST(view_of(shared()).free_at(writer, now) == now + 900);
+    BOOST_TEST(view_of(shared()).free_at(reader, now) == now + 100);
+    BOOST_TEST(view_of(shared()).free_at(reader, now + 200) == now + 300);
+    BOOST_TEST(view_of(shared()).free_at(writer, now + 900) == 0);
+    BOOST_TEST(view_of(held()).free_at(writer, now + 500) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_status_has_all_that_is_known_and_no_token)
+{
+    const auto all = statuses(held(), holders::live);
+    BOOST_TEST_REQUIRE(all.size() == 1U);
+    BOOST_TEST(all[0].key == "k");
+    BOOST_TEST(all[0].owner == "me");
+    BOOST_TEST(all[0].host == "h");
+    BOOST_TEST(all[0].comment == "why");
+    BOOST_TEST(all[0].group == "g");
+    BOOST_TEST(all[0].fence == 7U);
+    BOOST_TEST((all[0].mode == lock_mode::exclusive));
+    BOOST_TEST((all[0].remaining == 500ms));
+    BOOST_TEST((all[0].created == std::chrono::system_clock::time_point(999s)));
+    BOOST_TEST(statuses(held(), holders::expired).empty());
+}
+
+BOOST_AUTO_TEST_CASE(expired_holders_are_told_from_live_ones)
+{
+    const auto live = statuses(shared(), holders::live);
+    BOOST_TEST_REQUIRE(live.size() == 2U);
+    BOOST_TEST(live[0].owner == "first");
+    BOOST_TEST((live[1].mode == lock_mode::shared));
+    const auto expired = statuses(shared(), holders::expired);
+    BOOST_TEST_REQUIRE(expired.size() == 1U);
+    BOOST_TEST(expired[0].fence == 6U);
+    BOOST_TEST((expired[0].remaining == 0ms));
+}
+
+BOOST_AUTO_TEST_CASE(pages_go_from_text_to_what_is_none)
+{
+    page_start first("");
+    BOOST_TEST(first.is_text());
+    first.move_behind([] {
+        static const auto fields = document::from_json(R"({"value":{"_id":"middle"}})");
+        bson_iter_t value;
+        bson_iter_init_find(&value, fields.get(), "value");
+        return value;
+    }());
+    BOOST_TEST(first.text() == "tmiddle");
+    page_start again(first.text());
+    BOOST_TEST(again.text() == "tmiddle");
+    BOOST_TEST(again.skip_text());
+    BOOST_TEST(again.text() == "b");
+    BOOST_TEST(!again.skip_text());
+}
+
+BOOST_AUTO_TEST_CASE(a_query_has_every_condition_that_a_server_can_decide)
+{
+    filter wanted;
+    wanted.key_prefix = "cart:";
+    wanted.group = "g";
+    wanted.mode = lock_mode::exclusive;
+    wanted.remaining_below = 5s;
+    const auto query = list_query(wanted, page_start(""), now);
+    BOOST_TEST(is(query, R"({"$and":[{"_id":{"$gt":""}},{"x":{"$gt":{"$numberLong":"1000000"}}},
+        {"_id":{"$gte":"cart:"}},{"_id":{"$lt":"cart;"}},
+        {"$or":[{"o.group":"g"},{"h.o.group":"g"}]},
+        {"$or":[{"x":{"$gt":{"$numberLong":"1000000"},"$lt":{"$numberLong":"1005000"}}},
+            {"h.x":{"$lt":{"$numberLong":"1005000"}}}]}]})"),
+        query.to_json());
+}
+
+BOOST_AUTO_TEST_CASE(a_prefix_that_ends_within_a_character_is_not_the_servers_to_compare)
+{
+    for (const std::string prefix : {"\xc3", "a\xff"}) {
+        filter wanted;
+        wanted.key_prefix = prefix;
+        BOOST_TEST(list_query(wanted, page_start(""), now).to_json().find("$gte") == std::string::npos);
+    }
+    filter wanted;
+    wanted.key_prefix = "\xc3\xbc";
+    const auto text = list_query(wanted, page_start(""), now).to_json();
+    BOOST_TEST(text.find("$gte") != std::string::npos);
+    BOOST_TEST(text.find("$lt") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(the_servers_clock_goes_on_as_ours_does)
+{
+    server_clock clock;
+    const lease_clock::time_point asked{std::chrono::hours(5)};
+    clock.heard(now, asked);
+    BOOST_TEST(clock.at(asked) == now);
+    BOOST_TEST(clock.at(asked + 1500ms) == now + 1500);
+    // Never earlier than it is.
+    BOOST_TEST(clock.at(asked + 1ns) == now + 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

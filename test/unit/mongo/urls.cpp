@@ -1,0 +1,112 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/settings.hpp"
+#include "mongo/url.hpp"
+
+#include <colock/error.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+using namespace colock::mongo::detail;
+using namespace std::chrono_literals;
+using colock::validation_error;
+using colock::mongo::options;
+
+namespace {
+
+void check_refused(const options& given)
+{
+    try {
+        static_cast<void>(settings(given));
+        BOOST_ERROR("taken: " << given.url);
+    } catch (const validation_error& refused) {
+        BOOST_TEST((refused.code() == colock::errc::invalid_options));
+        BOOST_TEST(std::string(refused.what()).find("secret") == std::string::npos, refused.what());
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(mongo_urls)
+
+BOOST_AUTO_TEST_CASE(one_names_hosts_user_database_and_more)
+{
+    const auto all = parse_url("mongodb://me:s%40cret@h1:27018,h2,[::1]:27019/locks?replicaSet=rs0&authSource=users"
+                               "&authMechanism=SCRAM-SHA-1&TLS=true&tlsCAFile=%2Fca.pem&tlsCertificateKeyFile=/me.pem"
+                               "&w=majority&appName=x&retryWrites=true");
+    BOOST_TEST((all == location{.hosts = {{"h1", "27018"}, {"h2", "27017"}, {"::1", "27019"}},
+                           .replica_set = "rs0",
+                           .tls = true,
+                           .ca_file = "/ca.pem",
+                           .certificate_key_file = "/me.pem",
+                           .user = "me",
+                           .password = "s@cret",
+                           .auth_source = "users",
+                           .auth_mechanism = "SCRAM-SHA-1",
+                           .database = "locks"}));
+}
+
+BOOST_AUTO_TEST_CASE(the_least_names_a_host)
+{
+    for (const auto* const text : {"mongodb://h", "mongodb://h/", "mongodb://h/?", "mongodb://h?"})
+        BOOST_TEST((parse_url(text) == location{.hosts = {{"h", "27017"}}}), text);
+    BOOST_TEST(parse_url("mongodb://h/?directConnection=true").direct);
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_used_is_refused_without_repeating_it)
+{
+    for (const std::string text : {"h:27017", "redis://h", "mongodb://", "mongodb://h,", "mongodb://h:0",
+             "mongodb://secret@h", "mongodb://:secret@h", "mongodb://me:@h", "mongodb://h/?secret=1",
+             "mongodb://h/?secret", "mongodb://h/#secret", "mongodb://h/?tls=secret", "mongodb://h/?w=1",
+             "mongodb://h/?authMechanism=PLAIN", "mongodb://a,b/?directConnection=true",
+             "mongodb://h/?tlsCAFile=secret", "mongodb+srv://secret.example", "mongodb://h/a%00secret"})
+        check_refused({.url = text});
+}
+
+BOOST_AUTO_TEST_CASE(a_name_that_would_have_to_be_looked_up_is_refused_with_the_way_out)
+{
+    try {
+        static_cast<void>(parse_url("mongodb+srv://cluster.example"));
+        BOOST_ERROR("taken");
+    } catch (const validation_error& refused) {
+        BOOST_TEST(std::string(refused.what()).find("mongodb://host:port,host:port") != std::string::npos);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_path_names_the_database_unless_it_is_the_servers_own)
+{
+    BOOST_TEST(settings({.url = "mongodb://h"}).database == "colock");
+    BOOST_TEST(settings({.url = "mongodb://h/locks"}).database == "locks");
+    BOOST_TEST(settings({.url = "mongodb://h/locks", .database = "others"}).database == "others");
+    for (const std::string own : {"admin", "local", "config"})
+        BOOST_TEST(settings({.url = "mongodb://h/" + own}).database == "colock");
+    BOOST_TEST(settings({.url = "mongodb://u:p@h"}).where.auth_source == "admin");
+    BOOST_TEST(settings({.url = "mongodb://u:p@h/locks"}).where.auth_source == "locks");
+    BOOST_TEST(settings({.url = "mongodb://u:p@h/locks?authSource=users"}).where.auth_source == "users");
+}
+
+BOOST_AUTO_TEST_CASE(options_out_of_their_ranges_are_refused)
+{
+    const std::string url = "mongodb://h";
+    check_refused({.url = url, .database = "a.b"});
+    check_refused({.url = url, .database = "admin"});
+    check_refused({.url = url, .collection = ""});
+    check_refused({.url = url, .collection = "system.locks"});
+    check_refused({.url = url, .collection = "a$b"});
+    check_refused({.url = url, .collection = std::string(121, 'a')});
+    check_refused({.url = url, .user = "me"});
+    check_refused({.url = url, .password = "secret"});
+    check_refused({.url = url, .tls = {.ca_file = "/secret"}});
+    check_refused({.url = url, .operation_timeout = 9ms});
+    check_refused({.url = url, .connect_timeout = 2h});
+    check_refused({.url = url, .idle_timeout = -1ms});
+    check_refused({.url = url, .poll_interval = 0ms});
+    check_refused({.url = url, .connections = 0});
+    check_refused({.url = url, .connections = 65});
+    check_refused({.url = url, .purge_after = 59s});
+}
+
+BOOST_AUTO_TEST_SUITE_END()
