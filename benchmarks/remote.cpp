@@ -3,6 +3,9 @@
 
 #include "alternation.hpp"
 #include "load.hpp"
+#ifdef COLOCK_BENCH_MONGO
+#include "mongo.hpp"
+#endif
 #ifdef COLOCK_BENCH_REDIS
 #include "redis.hpp"
 #endif
@@ -52,9 +55,13 @@ chart run_remote(const options& settings, report& found)
     if (!drawn)
         drawn = run_zookeeper(settings, found);
 #endif
+#ifdef COLOCK_BENCH_MONGO
+    if (!drawn)
+        drawn = run_mongo(settings, found);
+#endif
     if (!drawn && !settings.peers.empty())
-        throw std::invalid_argument("--peers needs --backend redis://HOST:PORT or zookeeper://HOST:PORT, and the "
-                                    "backend in this build");
+        throw std::invalid_argument("--peers needs --backend redis://HOST:PORT, zookeeper://HOST:PORT or "
+                                    "mongodb://HOST:PORT, and the backend in this build");
     // Beside the races it would say nothing new.
     if (settings.part == "load" || (settings.part.empty() && settings.peers.empty()))
         measure_loads(settings, found);

@@ -3,12 +3,12 @@
 #
 #   scripts/bench.sh [OPTION]...               (scripts/bench.sh --help lists the benchmark's options)
 #   scripts/bench.sh --backend redis ...       starts a Redis server for the run (redis://HOST:PORT: takes that one)
-#   scripts/bench.sh --backend zookeeper ...   the same of ZooKeeper
+#   scripts/bench.sh --backend zookeeper ...   the same of ZooKeeper; likewise mongodb
 #   scripts/bench.sh --backend redis --peers   runs other lock libraries for that backend beside it, in turn
 #   scripts/bench.sh --docs ...                writes the numbers and the chart into docs/benchmarks.md
 #
 # The other libraries are installed into the cache, in the versions that benchmarks/peers names; one that cannot be
-# installed is named as missing.
+# installed is named as missing. It ends with 77 where no server can be had.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bench=${COLOCK_BENCH:-$root/build/release/benchmarks/colock-bench}
@@ -21,17 +21,21 @@ list_peers() {
     case $1 in
     redis) list_redis_peers ;;
     zookeeper) list_zookeeper_peers ;;
+    mongodb) list_node_peers locco-mongodb ;;
     esac
 }
-list_redis_peers() {
+list_node_peers() {
     local name command=''
     if cmp -s "$colock_peers/node.installed" "$root/benchmarks/peers/package.json"; then
         command="node '$root/benchmarks/peers/NAME.js' --modules '$colock_peers'"
     fi
-    for name in locco ioredis-lock redlock; do
-        printf '%s\t%s\n' "$name" "${command/NAME/$name}"
+    for name in "$@"; do
+        printf '%s\t%s\n' "${name%-mongodb}" "${command/NAME/$name}"
     done
-    command=''
+}
+list_redis_peers() {
+    local command=''
+    list_node_peers locco ioredis-lock redlock
     if cmp -s "$colock_peers/python.installed" "$root/benchmarks/peers/requirements.txt"; then
         command="'$colock_peers/python/bin/python' '$root/benchmarks/peers/redis_py.py'"
     fi
@@ -82,11 +86,11 @@ if [ $docs = yes ]; then
 fi
 
 case $backend in
-redis | zookeeper)
+redis | zookeeper | mongodb)
     address=COLOCK_TEST_${backend^^}
     # shellcheck disable=SC2016
     env -u "$address" "$root/scripts/servers.sh" run "$backend" -- \
-        bash -c '"$0" --backend "${!1}" "${@:2}"' "$bench" "$address" "${options[@]}"
+        bash -c '[ -n "${!1:-}" ] || exit 77; "$0" --backend "${!1}" "${@:2}"' "$bench" "$address" "${options[@]}"
     ;;
 *) "$bench" --backend "$backend" "${options[@]}" ;;
 esac

@@ -24,6 +24,7 @@ const installed = createRequire(path.resolve(values.modules, 'package.json'));
 const number = (name) => Number(values[name]);
 
 exports.ttl = number('ttl');
+exports.address = `${values.host}:${values.port}`;
 exports.required = (name) => installed(name);
 exports.imported = (name) => import(pathToFileURL(installed.resolve(name)).href);
 exports.connect = () => {

@@ -1,0 +1,190 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo.hpp"
+
+#include "alternation.hpp"
+#include "peers.hpp"
+
+#include <colock/connect.hpp>
+#include <colock/locker.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace bench {
+namespace {
+
+/// How many times locco's rate.
+struct wanted
+{
+    std::size_t in_flight;
+    double beside_locco;
+};
+
+double no_server_cpu(const race&)
+{
+    return std::numeric_limits<double>::quiet_NaN();
+}
+
+chart run_uncontended(const options& settings, report& found)
+{
+    race of = race_of(mongo_scheme, settings);
+    std::vector<rival> rivals{
+        {"colock", rival::kind::ours,
+            [&](const race& now) { return run_ours(settings.backend, now, colock::lock_mode::exclusive); }},
+        {"libmongoc on threads", rival::kind::driver, run_driver_threads},
+    };
+    for (rival& each : read_programs(settings.peers, found))
+        rivals.push_back(std::move(each));
+    chart drawn{.title = "MongoDB: uncontended acquire+release, as multiples of locco's rate",
+        .bars = {},
+        .unit = "x",
+        .limit = {}};
+    for (const wanted& each : {wanted{1, 2.7}, wanted{8, 2.5}, wanted{32, 2.0}}) {
+        of.in_flight = each.in_flight;
+        of.keys = each.in_flight * 10;
+        run_rounds(of, rivals, settings.rounds, no_server_cpu);
+        found.begin("MongoDB: " + std::to_string(of.in_flight) + " in flight, each on keys of its own, " +
+                    of_rounds(settings.rounds));
+        for (const rival& one : rivals)
+            found.add({one.name + ", pairs per second", speed(one), "/s"});
+        measurement beside_driver{"colock / libmongoc on threads", ratio(rivals[0], rivals[1]), "x"};
+        beside_driver.least = 0.9;
+        found.add(beside_driver);
+        for (const rival& one : rivals) {
+            if (one.is != rival::kind::peer)
+                continue;
+            measurement beside{"colock / " + one.name, ratio(rivals[0], one), "x"};
+            beside.least = each.beside_locco;
+            found.add(beside);
+            for (const rival& drawn_one : rivals)
+                drawn.bars.emplace_back(
+                    std::to_string(of.in_flight) + " in flight, " + drawn_one.name, ratio(drawn_one, one));
+        }
+        for (const rival& one : rivals)
+            add_costs(one, found, one.is == rival::kind::ours ? std::optional(100.0) : std::nullopt);
+    }
+    return drawn;
+}
+
+/// From each release to the grant of a waiter that has connections of its own.
+asio::awaitable<void> hand_off(
+    colock::locker ours, colock::locker theirs, std::size_t count, std::vector<double>& milliseconds)
+{
+    asio::steady_timer pause(co_await asio::this_coro::executor);
+    for (std::size_t i = 0; i < count; ++i) {
+        auto held = co_await ours.acquire("hand-off");
+        std::chrono::steady_clock::time_point granted;
+        bool done = false;
+        asio::co_spawn(
+            pause.get_executor(),
+            [](colock::locker by, std::chrono::steady_clock::time_point& at, bool& ended) -> asio::awaitable<void> {
+                auto next = co_await by.acquire("hand-off");
+                at = std::chrono::steady_clock::now();
+                co_await next.release();
+                ended = true;
+            }(theirs, granted, done),
+            asio::detached);
+        // It has looked twice, and waits for the event.
+        const auto looked = theirs.stats().busy + 2;
+        while (theirs.stats().busy < looked) {
+            pause.expires_after(1ms);
+            co_await pause.async_wait();
+        }
+        pause.expires_after(5ms);
+        co_await pause.async_wait();
+        const auto begun = std::chrono::steady_clock::now();
+        co_await held.release();
+        while (!done) {
+            pause.expires_after(1ms);
+            co_await pause.async_wait();
+        }
+        milliseconds.push_back(std::chrono::duration<double, std::milli>(granted - begun).count());
+    }
+}
+
+void measure_hand_off(const options& settings, report& found)
+{
+    asio::io_context io{1};
+    const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend));
+    const colock::locker theirs(colock::make_adapter(io.get_executor(), settings.backend));
+    std::vector<double> all;
+    run_until_done(io, hand_off(ours, theirs, settings.seconds >= 0.5 ? 200 : 10, all));
+    std::ranges::sort(all);
+    found.begin("MongoDB: from a release to the grant of a waiter with connections of its own");
+    measurement middle{"median", all[all.size() / 2], "ms"};
+    measurement worst{"99 of 100 within", all[all.size() * 99 / 100], "ms"};
+    if (settings.seconds >= 0.5) {
+        middle.limit = 5.0;
+        worst.limit = 50.0;
+    }
+    found.add(middle);
+    found.add(worst);
+}
+
+/// What a crowd on one key asks for: a release is followed by as many commands, however many wait.
+void measure_crowd(const options& settings, report& found)
+{
+    asio::io_context io{1};
+    const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend));
+    const colock::locker theirs(colock::make_adapter(io.get_executor(), settings.backend));
+    constexpr std::size_t waiters = 1000;
+    std::size_t granted = 0;
+    run_until_done(io, [](colock::locker holder, colock::locker crowd, std::size_t& ended) -> asio::awaitable<void> {
+        auto held = co_await holder.acquire("crowd");
+        for (std::size_t i = 0; i < waiters; ++i)
+            asio::co_spawn(
+                co_await asio::this_coro::executor,
+                [](colock::locker by, std::size_t& count) -> asio::awaitable<void> {
+                    auto mine = co_await by.acquire("crowd");
+                    co_await mine.release();
+                    ++count;
+                }(crowd, ended),
+                asio::detached);
+        asio::steady_timer pause(co_await asio::this_coro::executor);
+        while (crowd.stats().waiting < waiters) {
+            pause.expires_after(1ms);
+            co_await pause.async_wait();
+        }
+        co_await held.release();
+        while (ended < waiters) {
+            pause.expires_after(1ms);
+            co_await pause.async_wait();
+        }
+    }(ours, theirs, granted));
+    const auto counted = theirs.stats();
+    found.begin("MongoDB: 1000 waiters of one process on one key");
+    found.add({"attempts for each grant", static_cast<double>(counted.attempts) / static_cast<double>(counted.grants),
+        "", 1.2, kind::counted});
+}
+
+} // namespace
+
+std::optional<chart> run_mongo(const options& settings, report& found)
+{
+    if (!race_at(mongo_scheme, settings.backend))
+        return std::nullopt;
+    chart drawn;
+    if (!settings.peers.empty() && settings.wants("uncontended"))
+        drawn = run_uncontended(settings, found);
+    if (settings.wants("hand-off"))
+        measure_hand_off(settings, found);
+    if (settings.wants("waiters"))
+        measure_crowd(settings, found);
+    return drawn;
+}
+
+} // namespace bench

@@ -1,0 +1,100 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo.hpp"
+
+#include "mongo/commands.hpp"
+#include "mongo/destination.hpp"
+#include "mongo/driver.hpp"
+#include "mongo/lock_view.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <mongoc/mongoc.h>
+
+namespace bench {
+namespace {
+
+namespace mg = colock::mongo::detail;
+
+/// As many as colock has by default.
+constexpr std::size_t most_connections = 8;
+
+double cpu_us()
+{
+    std::timespec now{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+}
+
+mg::document say(mongoc_client_t& over, const mg::document& asked)
+{
+    mg::document reply;
+    bson_error_t error;
+    if (!mongoc_client_command_simple(&over, "colock", asked.get(), nullptr, reply.overwrite(), &error))
+        throw std::runtime_error("the driver's loop was refused: " + std::string(error.message));
+    return reply;
+}
+
+struct shared_counts
+{
+    std::atomic<std::uint64_t> pairs{0};
+    std::atomic<bool> stopping{false};
+};
+
+void drive(const race& of, shared_counts& counted, std::size_t first, std::size_t step)
+{
+    const auto uri = mg::driver_uri({.host = of.host, .port = of.port});
+    const std::unique_ptr<mongoc_client_t, decltype(&mongoc_client_destroy)> client(
+        mongoc_client_new_from_uri(uri.get()), &mongoc_client_destroy);
+    const auto& all = mg::commands::get();
+    const auto owner = mg::to_document({.owner = "12345", .host = "host"});
+    const std::string token(32, 'a'), name(32, 'b');
+    constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+    std::size_t key = first;
+    while (!counted.stopping) {
+        const auto at = "raw:" + race::name(key);
+        static_cast<void>(say(*client, all.exclusive_queues.with_ttl.filled({{"c", "locks"}, {"k", mg::bytes{at}},
+                                           {"t", token}, {"x", of.ttl.count()}, {"l", never}, {"e", std::int64_t{1}},
+                                           {"o", &owner}, {"n", never}, {"m", std::int64_t{5000}}, {"v", name}})));
+        static_cast<void>(say(*client, all.release_exclusive.filled({{"c", "locks"}, {"k", mg::bytes{at}}, {"t", token},
+                                           {"m", std::int64_t{5000}}})));
+        counted.pairs.fetch_add(1, std::memory_order_relaxed);
+        key = key + step < of.keys ? key + step : first;
+    }
+}
+
+} // namespace
+
+rate run_driver_threads(const race& of)
+{
+    mg::start_driver();
+    shared_counts counted;
+    const auto count = std::min(of.in_flight, most_connections);
+    std::vector<std::jthread> threads;
+    for (std::size_t each = 0; each < count; ++each)
+        threads.emplace_back([&, each] { drive(of, counted, each, count); });
+    std::this_thread::sleep_for(of.warm_up());
+    const auto before = counted.pairs.load();
+    const auto cpu = cpu_us();
+    const auto begun = std::chrono::steady_clock::now();
+    std::this_thread::sleep_for(of.time);
+    const auto pairs = static_cast<double>(counted.pairs.load() - before);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+    const auto spent = cpu_us() - cpu;
+    counted.stopping = true;
+    threads.clear();
+    return {.pairs_per_second = pairs / took.count(),
+        .cpu_us_per_pair = spent / std::max(pairs, 1.0),
+        .pairs = static_cast<double>(counted.pairs.load())};
+}
+
+} // namespace bench
