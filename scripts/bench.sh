@@ -88,6 +88,11 @@ fi
 case $backend in
 redis | zookeeper | mongodb)
     address=COLOCK_TEST_${backend^^}
+    # The quick server of the tests is not quick at work.
+    if [ "$backend" = mongodb ]; then
+        "$root/scripts/setup.sh" mongodb_native >&2
+        [ ! -x "$colock_mongodb_native/bin/secantusd-rs" ] || backend=mongodb_native
+    fi
     # shellcheck disable=SC2016
     env -u "$address" "$root/scripts/servers.sh" run "$backend" -- \
         bash -c '[ -n "${!1:-}" ] || exit 77; "$0" --backend "${!1}" "${@:2}"' "$bench" "$address" "${options[@]}"

@@ -139,7 +139,7 @@ for server in "${servers[@]}"; do
     if [ "$server" = mongodb ]; then
         "$colock_root/scripts/setup.sh" mongodb
         export COLOCK_MONGODB_SERVER=${COLOCK_MONGODB_SERVER:-$colock_mongodb/bin/secantusd-py}
-        export COLOCK_MONGODB_OPTIONS=${COLOCK_MONGODB_OPTIONS:---log-level WARNING --sync-on-commit --enable-test-commands}
+        export COLOCK_MONGODB_OPTIONS=${COLOCK_MONGODB_OPTIONS:---log-level WARNING --enable-test-commands}
         [ -x "$COLOCK_MONGODB_SERVER" ] || continue
     fi
     start "$server" "$variable"

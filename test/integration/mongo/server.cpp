@@ -93,8 +93,9 @@ mongodb_server::~mongodb_server()
 void mongodb_server::start()
 {
     const auto program = from_environment("COLOCK_MONGODB_SERVER", "secantusd-py");
+    // What it has confirmed survives that it is killed.
     std::vector<std::string> command{
-        program, "--port", std::to_string(port_), "--storage-path", folder_.path() / "data"};
+        program, "--port", std::to_string(port_), "--storage-path", folder_.path() / "data", "--sync-on-commit"};
     std::istringstream common(from_environment("COLOCK_MONGODB_OPTIONS", ""));
     command.insert(command.end(), std::istream_iterator<std::string>(common), {});
     command.insert(command.end(), options_.begin(), options_.end());
