@@ -65,6 +65,20 @@ BOOST_AUTO_TEST_CASE(what_was_lost_stands_in_nobodys_way_when_its_session_comes_
     by.give_back(next);
 }
 
+/// More than one turn removes.
+BOOST_AUTO_TEST_CASE(all_that_was_lost_is_removed_when_its_session_comes_back_however_much_it_is)
+{
+    const driver by(io, make_adapter(options(4s)));
+    std::vector<plain_claim_ptr> lost;
+    for (int i = 0; i < 800; ++i)
+        by.grant(lost.emplace_back(driver::exclusive("k" + std::to_string(i))));
+    server->kill();
+    until([&] { return lost.back()->lease().has_ended(lease_clock::now()); });
+    server->start();
+    until([&] { return sessions_of(server->port(), chroot()).empty(); });
+    by.check_not_held(lost.back());
+}
+
 BOOST_AUTO_TEST_CASE(who_has_been_there_before_waits_like_everybody_else)
 {
     auto &one = add(), &two = add(), &three = add();

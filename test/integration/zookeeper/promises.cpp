@@ -14,6 +14,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <dlfcn.h>
 #include <netdb.h>
@@ -190,6 +191,19 @@ BOOST_AUTO_TEST_CASE(who_stands_first_looks_again_after_an_answer_was_lost)
     at.run(held.release());
     BOOST_TEST(first.get(at.io).held());
     BOOST_TEST(at.link.cuts() == 1);
+}
+
+/// It has carried nothing out, and says so.
+BOOST_AUTO_TEST_CASE(what_a_server_that_throttles_has_put_off_is_tried_again)
+{
+    promise_scene at("request_throttle_max_requests=1\nrequest_throttle_stall_time=50\nthrottled_op_wait_time=1\n");
+    auto& by = at.add();
+    std::vector<running<lock>> asked;
+    for (int i = 0; i < 50; ++i)
+        asked.push_back(start(at.io, by.acquire("k" + std::to_string(i))));
+    for (auto& each : asked)
+        BOOST_TEST(each.get(at.io).held());
+    BOOST_TEST(by.stats().attempts > asked.size());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
