@@ -21,12 +21,13 @@ scripts/build.sh "$preset" "${targets[@]}"
 scripts/setup.sh peers
 echo "test: $preset"
 # Most of them wait most of the time, for servers, leases and sessions.
-scripts/servers.sh run redis zookeeper mongodb -- ctest --preset "$preset" --parallel "$((2 * $(nproc)))" "$@"
+run=(ctest --preset "$preset" --parallel "$((2 * $(nproc)))")
+scripts/servers.sh run redis zookeeper mongodb -- "${run[@]}" "$@"
 
 # What speaks to MongoDB again, with a server that misreads other things than the first: once is enough.
 [ "$preset" = release ] || exit 0
 scripts/setup.sh mongodb_native
 if [ -x "$colock_mongodb_native/bin/secantusd-rs" ]; then
     echo "test: $preset, on the native MongoDB server"
-    scripts/servers.sh run mongodb_native -- ctest --preset "$preset" --label-regex '^mongodb$' --no-tests=ignore "$@"
+    scripts/servers.sh run mongodb_native -- "${run[@]}" --label-regex '^mongodb$' --no-tests=ignore "$@"
 fi
