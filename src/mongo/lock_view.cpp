@@ -105,7 +105,7 @@ lock_view::lock_view(const bson_iter_t& fields)
     read(fields);
 }
 
-void lock_view::read(bson_iter_t fields)
+void lock_view::read(const bson_iter_t& fields)
 {
     exists_ = true;
     for_each(fields, [this](const bson_iter_t& field) {

@@ -52,7 +52,7 @@ public:
 
 private:
     lock_view() = default;
-    void read(bson_iter_t fields);
+    void read(const bson_iter_t& fields);
 
     bool exists_ = false;
     holder_view exclusive_;

@@ -36,7 +36,7 @@ void append_value(bson_t& to, std::string_view name, const value& given)
     std::visit(append, given.is);
 }
 
-void copy(bson_iter_t from, bson_t& to, std::span<const value> with)
+void copy(bson_iter_t& from, bson_t& to, std::span<const value> with)
 {
     while (bson_iter_next(&from)) {
         const std::string_view name(bson_iter_key(&from), bson_iter_key_len(&from));

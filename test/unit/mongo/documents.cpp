@@ -158,12 +158,10 @@ BOOST_AUTO_TEST_CASE(pages_go_from_text_to_what_is_none)
 {
     page_start first("");
     BOOST_TEST(first.is_text());
-    first.move_behind([] {
-        static const auto fields = document::from_json(R"({"value":{"_id":"middle"}})");
-        bson_iter_t value;
-        bson_iter_init_find(&value, fields.get(), "value");
-        return value;
-    }());
+    const auto fields = document::from_json(R"({"value":{"_id":"middle"}})");
+    bson_iter_t value;
+    BOOST_TEST_REQUIRE(bson_iter_init_find(&value, fields.get(), "value"));
+    first.move_behind(value);
     BOOST_TEST(first.text() == "tmiddle");
     page_start again(first.text());
     BOOST_TEST(again.text() == "tmiddle");
