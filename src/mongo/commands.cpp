@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace colock::mongo::detail {
 
@@ -116,13 +117,17 @@ string told(const string& if_true)
     return cond(all_of({if_true, somebody_waits}), sum(g, "1"), g);
 }
 
-using fields = std::initializer_list<std::pair<const char*, string>>;
-string set(fields each)
+using fields = std::vector<std::pair<const char*, string>>;
+string object(const fields& each)
 {
     string all;
     for (const auto& [name, value] : each)
         ((((all += all.empty() ? "\"" : ",\"") += name) += "\":") += value);
-    return R"({"$set":{)" + all + "}}";
+    return '{' + all + '}';
+}
+string set(const fields& each)
+{
+    return R"({"$set":)" + object(each) + '}';
 }
 
 enum class answer_of : unsigned char
@@ -148,77 +153,71 @@ const string by_holder = R"({"_id":"?k","t":"?t"})";
 const string by_shared_holder = R"({"_id":"?k","h.t":"?t"})";
 const string forget_k = R"({"$unset":"k"})";
 
-// A create: 2 is granted, 1 is busy; 0 is refused, because it is too late or was taken back.
+// A create. What is not there is less than any number; so it costs no word where numbers are compared.
 
-const string granted = equal(R"("$k")", "2");
-const string busy = equal(R"("$k")", "1");
+const string plain_x = R"("$x")";
+const string plain_hx = R"("$hx")";
+const string plain_f = R"("$f")";
+const string root = R"("$$ROOT")";
+const string grants_next = cond(two("$gte", plain_f, now), sum(plain_f, "1"), now);
 
-string is_refused(const string& who)
+/// It is too late, or was taken back.
+string may_be_granted(const string& who)
 {
-    return all_of({above(dx, now), above(size_of(those(d, all_of({equal(R"("$$i.t")", who), lives}))), "0")});
+    const auto refused =
+        all_of({above(R"("$dx")", now), above(size_of(those(d, all_of({equal(R"("$$i.t")", who), lives}))), "0")});
+    return all_of({below(now, R"("?l")"), R"({"$not":[)" + refused + "]}"});
 }
-string judged(const string& free, const string& who = token)
+
+string with(const string& changes)
 {
-    return set({{"k",
-        cond(all_of({below(now, R"("?l")"), R"({"$not":[)" + is_refused(who) + "]}"}), cond(free, "2", "1"), "0")}});
+    return R"({"$mergeObjects":[)" + root + ',' + changes + "]}";
 }
-const string date_while_free =
-    cond(granted, "null", cond(either(above(x, "0"), above(hx, "0")), "null", or_else("p", released_at)));
+string create(const string& free, const string& grant, const string& otherwise)
+{
+    return find_and_modify(by_key,
+        {R"({"$replaceWith":)" + cond(all_of({may_be_granted(token), free}), with(grant), otherwise) + '}'},
+        answer_of::after, true);
+}
 
 const string mark_is_due = below(w, sum(now, "30000"));
-
-string waiters_mark(bool queues)
-{
-    return queues ? cond(all_of({busy, mark_is_due}), sum(now, "60000"), w) : w;
-}
-
+const string waiters_mark = cond(mark_is_due, sum(now, "60000"), w);
 /// Which process waits; several are '*', until one of them marks it anew.
-string waiters_name(bool queues)
-{
-    const auto known = or_else("wb", "null");
-    const string ours = R"("?v")";
-    return queues ? cond(busy, cond(either(mark_is_due, equal(known, ours)), ours, R"("*")"), known) : known;
-}
+const string waiters_name = cond(either(mark_is_due, equal(or_else("wb", "null"), R"("?v")")), R"("?v")", R"("*")");
 
 string create_exclusive(bool queues, bool has_ttl)
 {
-    const auto again = all_of({equal(R"("$t")", token), below(e, number)});
-    const auto free =
-        all_of({either(two("$lte", x, now), again), either(two("$lte", hx, now), equal(size_of(live_holders), "0"))});
+    const auto again = all_of({equal(R"("$t")", token), below(R"("$e")", number)});
+    const auto free = all_of({either(two("$lte", plain_x, now), again),
+        either(two("$lte", plain_hx, now), equal(size_of(live_holders), "0"))});
     const auto is_writer = equal(kept_wt, token);
     // Readers are in the way, and no other writer waits.
-    const auto intends = queues ? all_of({busy, above(hx, now), either(two("$lte", wx, now), is_writer)}) : "false";
-    const auto end = expiry(has_ttl);
-    return find_and_modify(by_key,
-        {judged(free),
-            set({{"t", cond(granted, token, kept_t)}, {"x", cond(granted, end, x)}, {"f", cond(granted, next_fence, f)},
-                {"o", cond(granted, literal_owner, kept_o)}, {"a", cond(granted, now, or_else("a", "null"))},
-                {"r", cond(granted, now, or_else("r", "null"))}, {"e", cond(granted, number, e)},
-                {"h", cond(granted, "[]", h)}, {"hx", cond(granted, none, hx)},
-                {"wt", cond(all_of({granted, is_writer}), "null", cond(intends, token, kept_wt))},
-                {"wx", cond(all_of({granted, is_writer}), none, cond(intends, sum(now, "15000"), wx))},
-                {"p", date_while_free}, {"w", waiters_mark(queues)}, {"wb", waiters_name(queues)}}),
-            forget_k},
-        answer_of::after, true);
+    const auto intends = all_of({above(plain_hx, now), either(two("$lte", wx, now), is_writer)});
+    const fields held{{"t", token}, {"x", expiry(has_ttl)}, {"f", grants_next}, {"o", literal_owner}, {"a", now},
+        {"r", now}, {"e", number}, {"h", "[]"}, {"hx", none}, {"p", "null"}};
+    if (!queues)
+        return create(free, object(held), root);
+    auto by_queue = std::vector(held);
+    by_queue.insert(by_queue.end(), {{"wt", cond(is_writer, "null", kept_wt)}, {"wx", cond(is_writer, none, wx)}});
+    return create(free, object(by_queue),
+        with(object({{"w", waiters_mark}, {"wb", waiters_name}, {"wt", cond(intends, token, kept_wt)},
+            {"wx", cond(intends, sum(now, "15000"), wx)}})));
 }
 
 string create_shared(bool queues, bool has_ttl)
 {
     const auto again = above(size_of(those(h, all_of({is_ours, lives, below(R"("$$i.e")", number)}))), "0");
-    const auto room = all_of({below(size_of(live_holders), R"("?n")"), two("$lte", wx, now)});
-    const auto free = all_of({two("$lte", x, now), either(again, room)});
+    const auto room = all_of({below(size_of(live_holders), R"("?n")"), two("$lte", R"("$wx")", now)});
+    const auto free = all_of({two("$lte", plain_x, now), either(again, room)});
     const auto end = expiry(has_ttl);
-    const auto holder = R"([{"t":"?t","x":)" + end + R"(,"f":)" + next_fence + R"(,"o":)" + literal_owner + R"(,"a":)" +
-                        now + R"(,"r":)" + now + R"(,"e":"?e"}])";
-    return find_and_modify(by_key,
-        {judged(free),
-            set({{"t", cond(granted, "null", kept_t)}, {"x", cond(granted, none, x)},
-                {"f", cond(granted, next_fence, f)}, {"o", cond(granted, "null", kept_o)},
-                {"h", cond(granted, two("$concatArrays", other_holders, holder), h)},
-                {"hx", cond(granted, greater_of(hx, end), hx)}, {"p", date_while_free}, {"w", waiters_mark(queues)},
-                {"wb", waiters_name(queues)}}),
-            forget_k},
-        answer_of::after, true);
+    const auto holder = '[' +
+                        object({{"t", token}, {"x", end}, {"f", grants_next}, {"o", literal_owner}, {"a", now},
+                            {"r", now}, {"e", number}}) +
+                        ']';
+    return create(free,
+        object({{"t", "null"}, {"x", none}, {"f", grants_next}, {"o", "null"},
+            {"h", two("$concatArrays", other_holders, holder)}, {"hx", greater_of(hx, end)}, {"p", "null"}}),
+        queues ? with(object({{"w", waiters_mark}, {"wb", waiters_name}})) : root);
 }
 
 string release_exclusive()
@@ -296,8 +295,9 @@ string hand_over(bool has_ttl)
     const auto held = above(x, now);
     const auto end = expiry(has_ttl);
     const string next = R"("?u")";
+    const string granted = R"("$k")";
     return find_and_modify(by_holder,
-        {judged("true", next),
+        {set({{"k", may_be_granted(next)}}),
             set({{"t", cond(granted, next, cond(held, "null", kept_t))}, {"x", cond(granted, end, cond(held, none, x))},
                 {"f", cond(granted, next_fence, f)}, {"o", cond(granted, literal_owner, "null")},
                 {"a", cond(granted, now, R"("$a")")}, {"r", cond(granted, now, R"("$r")")},
@@ -352,7 +352,8 @@ commands make_all()
         .forget = outline(
             R"({"delete":"?c","deletes":[{"q":{"p":{"$lt":"?p"},"x":0,"hx":0,"h":[],)"
             R"("w":{"$not":{"$gt":"?y"}},"wx":{"$not":{"$gt":"?y"}},"dx":{"$not":{"$gt":"?y"}}},)"
-            R"("limit":0},{"q":{"_id.c":"check","x":{"$lt":"?y"}},"limit":0}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
+            R"("limit":0},{"q":{"x":{"$exists":false},"_id":{"$not":{"$type":"object"}}},"limit":0},)"
+            R"({"q":{"_id.c":"check","x":{"$lt":"?y"}},"limit":0}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
         .confirm = outline(R"({"update":"?c","updates":[{"q":{"_id":{"c":"confirm"}},"u":{"$inc":{"n":1}},)"
                            R"("upsert":true}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
         .hello = outline(R"({"hello":1})"),

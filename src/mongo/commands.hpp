@@ -53,8 +53,8 @@ struct commands
     /// The answer is what was there before, whole.
     outline remove_all;
     outline remove_expired;
-    /// Documents that nobody needs any more, and what a check that was cut off has left: `p` a date, `y` the server's
-    /// time.
+    /// Documents that nobody needs any more, those in which a create that was refused has left nothing, and what a
+    /// check that was cut off has left: `p` a date, `y` the server's time.
     outline forget;
     /// A write that a majority has to confirm: a primary that is none any more cannot have it.
     outline confirm;

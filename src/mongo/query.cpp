@@ -4,6 +4,7 @@
 #include "mongo/outline.hpp"
 
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -21,6 +22,13 @@ bool is_utf8(std::string_view text)
 std::int64_t milliseconds(wall_clock::time_point time)
 {
     return std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
+/// A filter may ask for any span.
+std::int64_t later(std::int64_t now, std::chrono::milliseconds span)
+{
+    constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+    return span.count() > never - now ? never : now + span.count();
 }
 
 /// Conditions that all have to hold.
@@ -69,10 +77,10 @@ void add_remaining(conjunction& all, const filter& wanted, std::int64_t now)
 {
     if (wanted.remaining_below)
         all.add(R"({"$or":[{"x":{"$gt":"?n","$lt":"?v"}},{"h.x":{"$lt":"?v"}}]})",
-            {{"n", now}, {"v", now + wanted.remaining_below->count()}});
+            {{"n", now}, {"v", later(now, *wanted.remaining_below)}});
     if (wanted.remaining_at_least)
-        all.add(R"({"$or":[{"x":{"$gte":"?v"}},{"h.x":{"$gte":"?v"}}]})",
-            {{"v", now + wanted.remaining_at_least->count()}});
+        all.add(
+            R"({"$or":[{"x":{"$gte":"?v"}},{"h.x":{"$gte":"?v"}}]})", {{"v", later(now, *wanted.remaining_at_least)}});
 }
 
 } // namespace

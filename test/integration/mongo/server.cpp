@@ -14,6 +14,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <mongoc/mongoc.h>
@@ -99,8 +100,18 @@ void mongodb_server::start()
     std::istringstream common(from_environment("COLOCK_MONGODB_OPTIONS", ""));
     command.insert(command.end(), std::istream_iterator<std::string>(common), {});
     command.insert(command.end(), options_.begin(), options_.end());
-    process_ = child_process(command, folder_.path() / "log");
-    wait_until_serving(process_, port_, "the MongoDB server did not start; see scripts/servers.sh");
+    // Where it was killed, what is left of it may keep the port for a moment.
+    for (int attempts = 1;; ++attempts) {
+        process_ = child_process(command, folder_.path() / "log");
+        try {
+            wait_until_serving(process_, port_, "the MongoDB server did not start; see scripts/servers.sh");
+            return;
+        } catch (const std::runtime_error&) {
+            if (attempts == 3)
+                throw;
+            std::this_thread::sleep_for(std::chrono::seconds(1));
+        }
+    }
 }
 
 void mongodb_server::start(std::vector<std::string> options)
