@@ -92,8 +92,8 @@ server_check::server_check(const settings& config, std::shared_ptr<lanes> on, co
 void server_check::stop() noexcept
 {
     ended_ = nullptr;
-    if (under_way_)
-        under_way_->drop();
+    if (const auto left = under_way_.lock())
+        left->drop();
 }
 
 void server_check::take_step(std::size_t which)
@@ -102,18 +102,18 @@ void server_check::take_step(std::size_t which)
     const auto& asked = is_last ? removal() : steps[which].asked();
     const auto now = clock_.at(lease_clock::now());
     const auto& who = !is_last && steps[which].first ? first_ : second_;
-    under_way_ = std::make_shared<question>(config_.database,
+    const auto next = std::make_shared<question>(config_.database,
         asked.filled(
             {{"c", std::string_view(config_.collection)}, {"k", &id_}, {"t", std::string_view(who)}, {"x", ttl},
                 {"l", now + ttl}, {"e", is_last ? 0 : steps[which].number}, {"o", &owner_}, {"n", std::int64_t{1}},
                 {"m", config_.operation_timeout.count()}, {"b", now + ttl}, {"v", std::string_view(first_)}}),
         [self = shared_from_this(), which](const answer& got) { self->answered(which, got); });
-    lanes_->ask(under_way_, lease_clock::now() + config_.operation_timeout);
+    under_way_ = next;
+    lanes_->ask(next, lease_clock::now() + config_.operation_timeout);
 }
 
 void server_check::answered(std::size_t which, const answer& got)
 {
-    under_way_ = nullptr;
     if (judge(got) != verdict::done) {
         const auto why = failure_of(got);
         end(why->code == errc::outcome_unknown ? make_failure(errc::unavailable, why->detail, why->cause) : why);

@@ -46,7 +46,8 @@ private:
     const std::shared_ptr<lanes> lanes_;
     const server_clock& clock_;
     handler ended_;
-    std::shared_ptr<question> under_way_;
+    /// It keeps us, as long as its lane does.
+    std::weak_ptr<question> under_way_;
     document id_;
     const document owner_;
     const std::string first_;

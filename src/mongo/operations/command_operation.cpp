@@ -24,7 +24,7 @@ public:
 
     void performed() override
     {
-        if (const auto by = std::exchange(by_, nullptr); by && by->under_way_.get() == this)
+        if (const auto by = std::exchange(by_, nullptr); by && by->under_way_.lock().get() == this)
             by->answered(got(), std::exchange(then_, nullptr));
     }
 
@@ -36,7 +36,7 @@ private:
 void command_operation::fail(delivery how, failure_ptr why)
 {
     over_ = true;
-    if (const auto left = std::exchange(under_way_, nullptr))
+    if (const auto left = std::exchange(under_way_, {}).lock())
         talks().give_up(*left);
     failed(how, std::move(why));
 }
@@ -48,15 +48,16 @@ void command_operation::outrun()
 
 void command_operation::send(document what, std::function<void(const answer&)> then)
 {
-    under_way_ = std::make_shared<exchange>(
+    const auto asked = std::make_shared<exchange>(
         config().database, std::move(what), boost::intrusive_ptr<command_operation>(this), std::move(then));
-    talks().ask(under_way_);
+    under_way_ = asked;
+    talks().ask(asked);
 }
 
 void command_operation::answered(const answer& got, const std::function<void(const answer&)>& then)
 {
     const operation_ptr kept(this);
-    under_way_ = nullptr;
+    under_way_.reset();
     if (over_)
         return;
     const auto found = judge(got);

@@ -80,7 +80,8 @@ private:
     void answered(const answer& got, const std::function<void(const answer&)>& then);
     void clock_read(const answer& got);
 
-    std::shared_ptr<exchange> under_way_;
+    /// It keeps us, as long as its lane does.
+    std::weak_ptr<exchange> under_way_;
     int conflicts_ = 0;
     bool clock_is_new_ = false;
     bool over_ = false;

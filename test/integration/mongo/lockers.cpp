@@ -8,6 +8,9 @@
 #include <colock/locker.hpp>
 #include <colock/mongo/adapter.hpp>
 
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/test/unit_test.hpp>
@@ -365,6 +368,29 @@ BOOST_AUTO_TEST_CASE(the_child_of_a_fork_has_connections_of_its_own_and_nothing_
     BOOST_TEST(run(held.is_locked()));
     run(held.release(on_failure::raise));
     BOOST_TEST(told->suspensions == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_context_may_go_at_any_time)
+{
+    // While the primary is looked for, the server is checked, locks are taken, waited for, handed over and given back.
+    for (int handlers = 1; handlers < 400; handlers += 13) {
+        asio::io_context gone;
+        const locker ours(mongo::make_adapter(gone.get_executor(), options()));
+        const locker theirs(mongo::make_adapter(gone.get_executor(), options()));
+        for (int i = 0; i < 4; ++i)
+            asio::co_spawn(
+                gone,
+                [](locker by) -> asio::awaitable<void> {
+                    for (;;) {
+                        auto held = co_await by.acquire("k");
+                        co_await held.extend(1min);
+                        co_await held.release();
+                    }
+                }(i % 2 == 0 ? ours : theirs),
+                asio::detached);
+        for (int i = 0; i < handlers; ++i)
+            gone.run_one_for(10ms);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(whoever_sleeps_longer_than_its_lease_has_lost_it)
