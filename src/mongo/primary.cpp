@@ -3,6 +3,7 @@
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/ssl/error.hpp>
 
 #include <string>
 #include <utility>
@@ -140,7 +141,10 @@ void primary::connect()
     }
     quest whom{.replica_set = config_.where.replica_set, .direct = config_.where.direct};
     for (const auto& each : config_.where.hosts)
-        whom.hosts.push_back({.host = each.host, .port = each.port, .tls = tls_ ? &*tls_ : nullptr});
+        whom.hosts.push_back({.host = each.host,
+            .port = each.port,
+            .tls = tls_ ? &*tls_ : nullptr,
+            .server_name = config_.tls.server_name});
     scout_ = std::make_shared<scout>(strand_, std::move(whom));
     scout_->start(lease_clock::now() + config_.connect_timeout,
         [self = owner_.keep(*this)](const finding& what) { self->found(what); });
@@ -152,7 +156,11 @@ void primary::found(const finding& what)
     asio::post(strand_, [old = std::exchange(scout_, nullptr)] {});
     switch (what.what) {
     case finding::kind::nobody:
-        fail_to_connect(make_failure(errc::unavailable, what.why, asio::error::host_unreachable));
+        if (what.cause.category() == asio::error::get_ssl_category())
+            refuse(make_failure(errc::misconfigured_backend, "no trusted TLS connection: " + what.why, what.cause));
+        else
+            fail_to_connect(make_failure(
+                errc::unavailable, what.why, what.cause ? what.cause : error_code(asio::error::host_unreachable)));
         return;
     case finding::kind::misconfigured:
         refuse(make_failure(errc::misconfigured_backend, what.why));

@@ -5,6 +5,8 @@
 
 #include <boost/asio/post.hpp>
 
+#include <boost/asio/ssl/error.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -134,8 +136,12 @@ finding scout::nobody() const
     const auto is_of_another = [](const asked_host& each) { return each.of_another_set; };
     if (std::ranges::any_of(asked_, is_of_another) && std::ranges::none_of(asked_, answered_for_it))
         none.what = finding::kind::misconfigured;
-    for (const auto& each : asked_)
+    for (const auto& each : asked_) {
         none.why += (none.why.empty() ? "" : "; ") + each.at.name() + ": " + each.why;
+        const auto& cause = each.what->got().cause;
+        if (!none.cause || cause.category() == asio::error::get_ssl_category())
+            none.cause = cause;
+    }
     return none;
 }
 

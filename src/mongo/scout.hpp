@@ -8,6 +8,7 @@
 #include <colock/clock.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/system/error_code.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +53,8 @@ struct finding
     int max_wire_version = 0;
     /// Why there is none, of every host that was asked.
     std::string why{};
+    /// Of one that could not be connected to; that of TLS, if there is one.
+    boost::system::error_code cause{};
 };
 
 /// Looks for the server that takes writes: asks all hosts at the same time, and those that they name, each on a

@@ -1,0 +1,87 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "guarded_server.hpp"
+#include "server.hpp"
+#include "support/certificates.hpp"
+#include "support/run.hpp"
+
+#include <colock/locker.hpp>
+#include <colock/mongo/adapter.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <string>
+
+namespace colock::testing {
+
+namespace {
+
+void pass(const mongo::options& options)
+{
+    asio::io_context io;
+    const locker locks(mongo::make_adapter(io.get_executor(), options));
+    run_coro(io, run_coro(io, locks.acquire("k")).release(on_failure::raise));
+    run_coro(io, locks.shutdown(5s));
+}
+
+void check_refused(const mongo::options& options, errc why)
+{
+    asio::io_context io;
+    const locker locks(mongo::make_adapter(io.get_executor(), options));
+    try {
+        static_cast<void>(run_coro(io, locks.acquire("k")));
+        BOOST_ERROR("let in");
+    } catch (const create_error& refused) {
+        BOOST_TEST((refused.code() == why), refused.what());
+        BOOST_TEST(std::string(refused.what()).find("secret") == std::string::npos, refused.what());
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(mongo_admission, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(only_who_knows_the_password_is_let_in)
+{
+    const guarded_server guarded;
+    const auto at = "127.0.0.1:" + std::to_string(guarded.running.port());
+    pass({.url = "mongodb://old:secret@" + at});
+    pass({.url = "mongodb://there:secret@" + at + "/elsewhere?authMechanism=SCRAM-SHA-256"});
+    pass({.url = "mongodb://" + at + "/?authSource=elsewhere", .user = "there", .password = "secret"});
+    check_refused({.url = "mongodb://old:secret2@" + at}, errc::access_denied);
+    check_refused({.url = "mongodb://nobody:secret@" + at}, errc::access_denied);
+    check_refused({.url = "mongodb://there:secret@" + at}, errc::access_denied);
+    check_refused({.url = "mongodb://" + at}, errc::access_denied);
+}
+
+BOOST_AUTO_TEST_CASE(only_a_server_that_is_trusted_is_spoken_to)
+{
+    const certificates known;
+    const auto with = [&](const std::string& name) {
+        return std::vector<std::string>{
+            "--tls-cert-file", known.file(name + ".pem"), "--tls-key-file", known.file(name + ".key")};
+    };
+    const mongodb_server right(with("right")), named(with("named"));
+    const auto url = [](const mongodb_server& of) {
+        return "mongodb://127.0.0.1:" + std::to_string(of.port()) + "/?tls=true";
+    };
+    pass({.url = url(right), .tls = {.ca_file = known.file("ca.pem")}});
+    pass({.url = url(right) + "&tlsCAFile=" + known.file("ca.pem")});
+    pass({.url = url(named), .tls = {.ca_file = known.file("ca.pem"), .server_name = "named.example"}});
+    check_refused({.url = url(right), .tls = {.ca_file = known.file("other.pem")}}, errc::misconfigured_backend);
+    check_refused({.url = url(named), .tls = {.ca_file = known.file("ca.pem")}}, errc::misconfigured_backend);
+    check_refused({.url = url(right), .tls = {.ca_file = known.file("none.pem")}}, errc::invalid_options);
+}
+
+BOOST_AUTO_TEST_CASE(a_replica_set_of_another_name_is_not_the_one_that_was_meant)
+{
+    const mongodb_server any;
+    const auto url = "mongodb://127.0.0.1:" + std::to_string(any.port()) + "/?replicaSet=";
+    pass({.url = url + "secantus"});
+    check_refused({.url = url + "other"}, errc::misconfigured_backend);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing

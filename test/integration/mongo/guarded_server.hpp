@@ -1,0 +1,40 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "scene.hpp"
+#include "server.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+
+namespace colock::testing {
+
+/// A server that nothing is to be had of without a login.
+struct guarded_server
+{
+    guarded_server()
+    {
+        scene open(running.port());
+        create(open, "admin", "me", "secret, =", R"(["SCRAM-SHA-1", "SCRAM-SHA-256"])");
+        create(open, "admin", "old", "secret", R"(["SCRAM-SHA-1"])");
+        create(open, "elsewhere", "there", "secret", R"(["SCRAM-SHA-256"])");
+        running.kill();
+        running.start({"--auth"});
+    }
+
+    static void create(scene& through, const char* source, const std::string& user, const std::string& password,
+        const char* mechanisms)
+    {
+        const auto asked = through.ask_in(
+            source, R"({"createUser": ")" + user + R"(", "pwd": ")" + password +
+                        R"(", "roles": [{"role": "root", "db": "admin"}], "mechanisms": )" + mechanisms + "}");
+        const auto& got = through.wait_for(asked);
+        BOOST_TEST_REQUIRE(got.what == kind::done, got.why);
+    }
+
+    // What it has on disk survives its end.
+    mongodb_server running{{"--sync-on-commit"}};
+};
+
+} // namespace colock::testing
