@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -84,6 +85,12 @@ mongodb_server::mongodb_server(std::vector<std::string> options) : options_(std:
         port_ = port;
         start();
     });
+}
+
+std::size_t threads_of_this_process()
+{
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
 mongodb_server::~mongodb_server()

@@ -9,6 +9,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -37,6 +38,8 @@ inline constexpr capabilities mongodb_abilities{
     std::uint16_t port, const std::string& database, std::string_view command);
 /// The keys whose locks are held there, or that a writer waits for.
 [[nodiscard]] std::vector<std::string> holders_at(std::uint16_t port);
+
+[[nodiscard]] std::size_t threads_of_this_process();
 
 /// A server of its own, in a temporary folder.
 class mongodb_server
