@@ -7,6 +7,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -33,6 +34,8 @@ public:
 
     // For operations, on the strand.
     [[nodiscard]] primary& talks() noexcept;
+    /// Greater than all before: a server carries out no request of a claim after a later one.
+    [[nodiscard]] std::int64_t next_request() noexcept { return ++requests_; }
 
     void context_forked() noexcept override;
 
@@ -60,6 +63,7 @@ private:
 
     const settings config_;
     const std::string name_;
+    std::int64_t requests_ = 0;
 };
 
 } // namespace colock::mongo::detail

@@ -176,7 +176,7 @@ string with(const string& changes)
 string create(const string& free, const string& grant, const string& otherwise)
 {
     return find_and_modify(by_key,
-        {R"({"$replaceWith":)" + cond(all_of({may_be_granted(token), free}), with(grant), otherwise) + '}'},
+        {R"({"$replaceWith":)" + cond(may_be_granted(token), cond(free, with(grant), otherwise), root) + '}'},
         answer_of::after, true);
 }
 
@@ -207,7 +207,8 @@ string create_exclusive(bool queues, bool has_ttl)
 string create_shared(bool queues, bool has_ttl)
 {
     const auto again = above(size_of(those(h, all_of({is_ours, lives, below(R"("$$i.e")", number)}))), "0");
-    const auto room = all_of({below(size_of(live_holders), R"("?n")"), two("$lte", R"("$wx")", now)});
+    const auto room = all_of({below(size_of(live_holders), R"("?n")"), two("$lte", R"("$wx")", now),
+        equal(size_of(those(h, all_of({is_ours, lives}))), "0")});
     const auto free = all_of({two("$lte", plain_x, now), either(again, room)});
     const auto end = expiry(has_ttl);
     const auto holder = '[' +
@@ -353,7 +354,7 @@ commands make_all()
             R"({"delete":"?c","deletes":[{"q":{"p":{"$lt":"?p"},"x":0,"hx":0,"h":[],)"
             R"("w":{"$not":{"$gt":"?y"}},"wx":{"$not":{"$gt":"?y"}},"dx":{"$not":{"$gt":"?y"}}},)"
             R"("limit":0},{"q":{"x":{"$exists":false},"_id":{"$not":{"$type":"object"}}},"limit":0},)"
-            R"({"q":{"_id.c":"check","x":{"$lt":"?y"}},"limit":0}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
+            R"({"q":{"_id.c":"check","f":{"$lt":"?z"}},"limit":0}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
         .confirm = outline(R"({"update":"?c","updates":[{"q":{"_id":{"c":"confirm"}},"u":{"$inc":{"n":1}},)"
                            R"("upsert":true}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
         .hello = outline(R"({"hello":1})"),

@@ -149,12 +149,12 @@ std::int64_t lock_view::free_at(const claim& of, std::int64_t now) const noexcep
             return until;
         if (writer_until_ > now)
             return writer_until_;
-        auto first = never;
+        std::int64_t first = 0;
         for (const auto& each : shared_) {
-            if (each.expires > now)
-                first = std::min(first, each.expires);
+            if (each.expires > now && (first == 0 || each.expires < first))
+                first = each.expires;
         }
-        return first == never ? 0 : first;
+        return first;
     }
     for (const auto& each : shared_)
         until = std::max(until, each.expires);

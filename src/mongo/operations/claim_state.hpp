@@ -12,14 +12,9 @@
 
 namespace colock::mongo::detail {
 
-inline constexpr std::int64_t first_request = 1;
-
 /// What the adapter keeps with a claim.
 struct claim_state
 {
-    /// Of the last request of this claim: a server carries out none that is numbered lower than one before. The first
-    /// goes without a state.
-    std::int64_t request = first_request;
     /// The latest moment, by the server's clock, at which a create that was not answered may still be carried out. 0:
     /// each was answered.
     std::int64_t in_doubt_until = 0;

@@ -32,8 +32,7 @@ public:
 private:
     void begin() override
     {
-        auto* const state = find_state(*claim_);
-        number_ = state ? ++state->request : first_request;
+        number_ = owner_->next_request();
         late_ = too_late();
         const auto token = claim_->token().hex();
         const auto& which = outlines();
@@ -92,7 +91,7 @@ private:
     void busy(const lock_view& view, std::chrono::milliseconds retry_after)
     {
         auto& state = state_of(*claim_);
-        state.granted = false;
+        state.granted = view.find(claim_->token().hex()) != nullptr;
         state.intends = view.writer() == claim_->token().hex();
         std::string holder(view.owner());
         // One without a ttl does not expire.

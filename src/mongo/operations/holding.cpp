@@ -29,7 +29,7 @@ protected:
 private:
     void begin() final
     {
-        number_ = ++state_of(*claim_).request;
+        number_ = owner_->next_request();
         const auto token = claim_->token().hex();
         ask(which().filled({{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token)},
                 {"x", ttl()}, {"l", too_late()}, {"e", number_}, {"m", write_patience()}}),

@@ -46,7 +46,6 @@ protected:
 private:
     void begin() final
     {
-        found_.clear();
         if (!begin_with_new_clock())
             begin_now();
     }
@@ -72,6 +71,7 @@ public:
 private:
     void begin_now() override
     {
+        found_.clear();
         if (why_ == key_purpose::remove)
             ask(commands::get().remove_all.filled({{"c", collection()}, {"k", bytes{key_}}, {"m", write_patience()}}),
                 &key_listing::removed);
@@ -110,6 +110,7 @@ public:
 private:
     void begin_now() override
     {
+        found_.clear();
         ask(find_command(config(), list_query(filter_, from_, now()), page_size), &page::answered);
     }
     void answered(const answer& got)
@@ -182,7 +183,7 @@ private:
         }
         const auto time = now();
         ask(commands::get().forget.filled({{"c", collection()}, {"p", date{time - config().purge_after.count()}},
-                {"y", time}, {"m", write_patience()}}),
+                {"y", time}, {"z", time - 3'600'000}, {"m", write_patience()}}),
             &purge_operation::forgotten);
     }
     void forgotten(const answer&) { over(); }

@@ -7,6 +7,7 @@
 
 #include <colock/locker.hpp>
 #include <colock/mongo/adapter.hpp>
+#include <colock/remote_contract.hpp>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -399,6 +400,35 @@ BOOST_AUTO_TEST_CASE(a_context_may_go_at_any_time)
         for (int i = 0; i < handlers; ++i)
             gone.run_one_for(10ms);
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_grant_that_is_asked_for_again_lasts_anew)
+{
+    const auto by = mongo::make_adapter(io.get_executor(), options());
+    for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+        const claim_ptr asked(new claim({.key = "k", .mode = mode, .max_holders = 1, .ttl = 3s}));
+        BOOST_TEST((run(by->create(asked)).status == create_status::granted));
+        contract::pass_real_time(io, 1500ms);
+        BOOST_TEST((run(by->create(asked)).status == create_status::granted));
+        const auto held = run(by->inspect("k")).locks;
+        BOOST_TEST_REQUIRE(held.size() == 1U);
+        BOOST_TEST((held[0].remaining > 2s));
+        BOOST_TEST((run(by->release(asked)).status == release_status::released));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_check_of_a_server_is_not_disturbed_by_a_purge)
+{
+    const auto purging = add();
+    bool done = false;
+    auto purges = start(io, [](locker by, const bool& enough) -> asio::awaitable<void> {
+        while (!enough)
+            static_cast<void>(co_await by.purge());
+    }(purging, done));
+    for (int i = 0; i < 20; ++i)
+        run(run(add().acquire("k")).release(on_failure::raise));
+    done = true;
+    purges.get(io);
 }
 
 BOOST_AUTO_TEST_CASE(whoever_sleeps_longer_than_its_lease_has_lost_it)

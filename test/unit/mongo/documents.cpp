@@ -124,6 +124,10 @@ BOOST_AUTO_TEST_CASE(a_claim_hears_when_it_may_be_granted)
     BOOST_TEST(view_of(shared()).free_at(reader, now + 200) == now + 300);
     BOOST_TEST(view_of(shared()).free_at(writer, now + 900) == 0);
     BOOST_TEST(view_of(held()).free_at(writer, now + 500) == 0);
+    // One without a ttl is seen, too.
+    const auto forever = document::from_json(
+        R"({"_id":"k","x":0,"h":[{"t":"one","x":{"$numberLong":"9223372036854775807"},"f":8,"e":1}]})");
+    BOOST_TEST(view_of(forever).free_at(reader, now) == std::numeric_limits<std::int64_t>::max());
 }
 
 BOOST_AUTO_TEST_CASE(a_status_has_all_that_is_known_and_no_token)
