@@ -53,6 +53,8 @@ hello::hello(const document& reply)
             state = "a secondary";
         else if (key == "arbiterOnly" && is_true(at))
             state = "an arbiter";
+        else if (key == "msg")
+            is_router = text_of(at) == "isdbgrid";
         else if (key == "setName")
             set = text_of(at);
         else if (key == "primary")

@@ -21,6 +21,8 @@ struct hello
 
     /// It takes writes.
     bool writable = false;
+    /// It passes on what is asked to the members of several sets.
+    bool is_router = false;
     /// What it is if it does not.
     std::string state = "no member that takes writes, or not yet";
     /// Its replica set; empty: none.

@@ -118,8 +118,12 @@ void scout::answered(std::size_t which)
 
 bool scout::is_it(asked_host& host, const hello& said) const
 {
-    host.of_another_set = !what_.replica_set.empty() && said.set != what_.replica_set;
-    if (host.of_another_set)
+    const bool wants_a_set = !what_.replica_set.empty() || what_.hosts.size() > 1;
+    host.of_another_set = said.is_router || (wants_a_set && said.set.empty()) ||
+                          (!what_.replica_set.empty() && said.set != what_.replica_set);
+    if (said.is_router)
+        host.why = "is a router of a sharded cluster, whose clock decides nothing: name the members of one replica set";
+    else if (host.of_another_set)
         host.why = said.set.empty() ? "is in no replica set" : "is in the replica set " + said.set;
     else if (!said.writable)
         host.why = "is " + said.state;
