@@ -17,12 +17,10 @@ bool is_one_of(const std::array<int, Count>& codes, std::int32_t code) noexcept
     return std::ranges::find(codes, code) != codes.end();
 }
 
-/// DuplicateKey, WriteConflict.
-constexpr std::array conflicts{11000, 112};
+/// DuplicateKey, WriteConflict, LockTimeout, LockBusy, TooManyLocks.
+constexpr std::array conflicts{11000, 112, 24, 46, 208};
 /// NotWritablePrimary, NotPrimaryNoSecondaryOk, LegacyNotPrimary: it was not begun.
 constexpr std::array not_primary{10107, 13435, 10058};
-/// LockTimeout, LockBusy, TooManyLocks...: nor was this.
-constexpr std::array later{24, 46, 208};
 /// HostUnreachable, HostNotFound, NetworkTimeout, ShutdownInProgress, MaxTimeMSExpired, WriteConcernFailed,
 /// PrimarySteppedDown, ExceededTimeLimit, SocketException, InterruptedAtShutdown, Interrupted,
 /// InterruptedDueToReplStateChange, NotPrimaryOrSecondary.
@@ -30,10 +28,12 @@ constexpr std::array in_doubt{6, 7, 89, 91, 50, 64, 189, 262, 9001, 11600, 11601
 /// Unauthorized, AuthenticationFailed, and what they are called by those who serve it to others.
 constexpr std::array denials{13, 18, 8000, 33};
 
-bool has_write_concern_error(const answer& got) noexcept
+/// Of updates and deletes, or of their confirmation: the answer as such is one of success.
+bool has_write_error(const answer& got) noexcept
 {
     bson_iter_t found;
-    return bson_iter_init_find(&found, got.reply.get(), "writeConcernError");
+    return bson_iter_init_find(&found, got.reply.get(), "writeConcernError") ||
+           bson_iter_init_find(&found, got.reply.get(), "writeErrors");
 }
 
 std::string name_of(const answer& got)
@@ -51,7 +51,7 @@ verdict judge(const answer& got) noexcept
 {
     switch (got.what) {
     case answer::kind::done:
-        return has_write_concern_error(got) ? verdict::unknown : verdict::done;
+        return has_write_error(got) ? verdict::unknown : verdict::done;
     case answer::kind::unsent:
         return verdict::later;
     case answer::kind::unknown:
@@ -62,7 +62,7 @@ verdict judge(const answer& got) noexcept
         return verdict::unknown;
     if (is_one_of(conflicts, got.code))
         return verdict::conflict;
-    if (is_one_of(not_primary, got.code) || is_one_of(later, got.code))
+    if (is_one_of(not_primary, got.code))
         return verdict::later;
     return is_one_of(in_doubt, got.code) || got.what == answer::kind::unknown ? verdict::unknown : verdict::refused;
 }

@@ -25,6 +25,8 @@ using namespace std::chrono_literals;
 constexpr lease_clock::duration stream_linger = 1s;
 /// Whoever waits longer looks again, and so marks anew that somebody waits: releases are told for a minute after that.
 constexpr lease_clock::duration longest_wait = 10s;
+/// For which a server waits for the next change.
+constexpr auto longest_answer = 1000ms;
 /// A server of its own has no change streams (IllegalOperation, CommandNotSupported, Location40573); or this user may
 /// not have them (Unauthorized).
 constexpr std::array without_streams{20, 115, 40573, 13};
@@ -120,7 +122,8 @@ void release_events::ask(document what, question_handler then)
                         if (self->lanes_ && self->lanes_ == used.lock())
                             ((*self).*then)(got);
                     }),
-        lease_clock::time_point::max());
+        // One that is not answered was lost with its connection, which nobody may have told.
+        lease_clock::now() + longest_answer + config_.operation_timeout);
 }
 
 void release_events::opened(const answer& got)
@@ -148,8 +151,9 @@ void release_events::ask_for_more()
 {
     if (!lanes_)
         return;
-    static const outline more(R"({"getMore":"?i","collection":"?c","maxTimeMS":1000})");
-    ask(more.filled({{"i", cursor_}, {"c", std::string_view(config_.collection)}}), &release_events::received);
+    static const outline more(R"({"getMore":"?i","collection":"?c","maxTimeMS":"?m"})");
+    ask(more.filled({{"i", cursor_}, {"c", std::string_view(config_.collection)}, {"m", longest_answer.count()}}),
+        &release_events::received);
 }
 
 void release_events::received(const answer& got)
