@@ -14,7 +14,7 @@ struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
         : runtime(executor, std::move(events)), talks(strand, owner, owner.config_, told, [&owner] { owner.flush(); }),
-          releases(strand, owner, owner.config_, told, talks, owner.sources())
+          releases(strand, owner, owner.config_, told, talks, owner.sources(), owner.waiting_)
     {
     }
 
@@ -44,11 +44,6 @@ std::shared_ptr<client> client::make(
 client::parts& client::run() const noexcept
 {
     return static_cast<parts&>(*running());
-}
-
-waiting_by client::waiting() const noexcept
-{
-    return running() ? run().releases.by() : waiting_by::nothing;
 }
 
 primary& client::talks() noexcept

@@ -7,6 +7,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -28,7 +29,8 @@ public:
     ~client() override;
 
     [[nodiscard]] const settings& config() const noexcept { return config_; }
-    [[nodiscard]] waiting_by waiting() const noexcept;
+    /// After the end of the context, too.
+    [[nodiscard]] waiting_by waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
     /// What this adapter calls itself where it waits.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
@@ -64,6 +66,7 @@ private:
     const settings config_;
     const std::string name_;
     std::int64_t requests_ = 0;
+    std::atomic<waiting_by> waiting_{waiting_by::nothing};
 };
 
 } // namespace colock::mongo::detail

@@ -49,9 +49,9 @@ std::int64_t cursor_of(const answer& got)
 } // namespace
 
 release_events::release_events(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
-    remote::reports& told, primary& requests, remote::wait_sources& sources)
+    remote::reports& told, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by)
     : strand_(strand), owner_(owner), config_(config), reports_(told), requests_(requests), sources_(sources),
-      retry_(strand)
+      retry_(strand), by_(by)
 {
     sources_.poll(true);
 }

@@ -20,15 +20,16 @@ namespace colock::mongo::detail {
 /// The change stream that tells of releases, on a connection of its own, while somebody waits; or polling in its place.
 /// When which, is decided by its plan. One stream serves all keys: it tells only of documents that somebody has marked.
 ///
-/// Thread safety: none; belongs to the strand. `by` may be called from any thread.
+/// Thread safety: none; belongs to the strand.
 class release_events
 {
 public:
     using plan_type = remote::listening_plan;
     using event = plan_type::event;
 
+    /// \param by says from then on how waiters hear of a release
     release_events(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
-        remote::reports& told, primary& requests, remote::wait_sources& sources);
+        remote::reports& told, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by);
 
     /// Lets the plan know, and does what it says.
     void on(event what);
@@ -39,7 +40,6 @@ public:
 
     [[nodiscard]] bool connected() const noexcept { return lanes_ != nullptr; }
     [[nodiscard]] bool polls() const noexcept { return plan_.polls(); }
-    [[nodiscard]] waiting_by by() const noexcept { return by_.load(std::memory_order_relaxed); }
 
     /// In the child of a fork: the connection is the parent's.
     void forked();
@@ -71,7 +71,7 @@ private:
     plan_type plan_;
     std::shared_ptr<lanes> lanes_;
     std::int64_t cursor_ = 0;
-    std::atomic<waiting_by> by_{waiting_by::nothing};
+    std::atomic<waiting_by>& by_;
     /// The next part of what is due for keys is posted already.
     bool sweeping_ = false;
 };
