@@ -102,7 +102,6 @@ const string live_holders = those(h, lives);
 const string other_holders = those(h, all_of({is_anothers, lives}));
 const string is_holder = above(size_of(those(h, all_of({is_ours, lives}))), "0");
 
-const string next_fence = cond(two("$gte", f, now), sum(f, "1"), now);
 /// Not before the fence: a key that was purged begins above the clock.
 const string released_at = date(greater_of(dx, greater_of(f, now)));
 const string somebody_waits = above(w, now);
@@ -300,7 +299,7 @@ string hand_over(bool has_ttl)
     return find_and_modify(by_holder,
         {set({{"k", may_be_granted(next)}}),
             set({{"t", cond(granted, next, cond(held, "null", kept_t))}, {"x", cond(granted, end, cond(held, none, x))},
-                {"f", cond(granted, next_fence, f)}, {"o", cond(granted, literal_owner, "null")},
+                {"f", cond(granted, grants_next, f)}, {"o", cond(granted, literal_owner, "null")},
                 {"a", cond(granted, now, R"("$a")")}, {"r", cond(granted, now, R"("$r")")},
                 {"e", cond(held, none, R"({"$numberLong":"-1"})")}, {"p", cond(granted, "null", released_at)},
                 {"g", cond(granted, g, told(held))}}),
@@ -357,7 +356,6 @@ commands make_all()
             R"({"q":{"_id.c":"check","f":{"$lt":"?z"}},"limit":0}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
         .confirm = outline(R"({"update":"?c","updates":[{"q":{"_id":{"c":"confirm"}},"u":{"$inc":{"n":1}},)"
                            R"("upsert":true}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
-        .hello = outline(R"({"hello":1})"),
         .watch = outline(R"({"aggregate":"?c","pipeline":[{"$changeStream":{}},{"$match":)"
                          R"({"updateDescription.updatedFields.g":{"$exists":true}}},)"
                          R"({"$project":{"documentKey":1}}],"cursor":{"batchSize":0}})"),

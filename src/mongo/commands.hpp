@@ -58,7 +58,6 @@ struct commands
     outline forget;
     /// A write that a majority has to confirm: a primary that is none any more cannot have it.
     outline confirm;
-    outline hello;
     outline watch;
 
     [[nodiscard]] static const commands& get();

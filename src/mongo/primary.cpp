@@ -15,11 +15,6 @@ namespace {
 /// Of MongoDB 5.0.
 constexpr int least_wire_version = 13;
 
-bool find_field(const document& in, const char* name, bson_iter_t& into)
-{
-    return bson_iter_init_find(&into, in.get(), name);
-}
-
 } // namespace
 
 primary::primary(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
@@ -118,13 +113,6 @@ void primary::lose(const error_code& why)
     on(event::lost, why);
     if (old)
         asio::post(strand_, [old] { old->close_all(); });
-}
-
-void primary::read_clock(const answer& got, lease_clock::time_point asked) noexcept
-{
-    bson_iter_t time;
-    if (find_field(got.reply, "localTime", time) && BSON_ITER_HOLDS_DATE_TIME(&time))
-        clock_.heard(bson_iter_date_time(&time), asked);
 }
 
 void primary::connect()

@@ -55,8 +55,11 @@ public:
     void heard(const answer& got);
 
     [[nodiscard]] const server_clock& clock() const noexcept { return clock_; }
-    /// \param got the answer to `hello`
-    void read_clock(const answer& got, lease_clock::time_point asked) noexcept;
+    /// \param milliseconds in an answer to `hello`
+    void heard_time(std::int64_t milliseconds, lease_clock::time_point asked) noexcept
+    {
+        clock_.heard(milliseconds, asked);
+    }
 
     /// A server of a replica set has change streams.
     [[nodiscard]] bool has_change_streams() const noexcept { return is_member_; }

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/command_operation.hpp"
 
+#include "mongo/hello.hpp"
+
 #include <chrono>
 #include <limits>
 
@@ -13,31 +15,12 @@ constexpr int most_conflicts = 5;
 
 } // namespace
 
-class command_operation::exchange final : public command
-{
-public:
-    exchange(const std::string& database, document what, boost::intrusive_ptr<command_operation> by,
-        std::function<void(const answer&)> then)
-        : command(database, std::move(what)), by_(std::move(by)), then_(std::move(then))
-    {
-    }
-
-    void performed() override
-    {
-        if (const auto by = std::exchange(by_, nullptr); by && by->under_way_.lock().get() == this)
-            by->answered(got(), std::exchange(then_, nullptr));
-    }
-
-private:
-    boost::intrusive_ptr<command_operation> by_;
-    std::function<void(const answer&)> then_;
-};
-
 void command_operation::fail(delivery how, failure_ptr why)
 {
-    over_ = true;
-    if (const auto left = std::exchange(under_way_, {}).lock())
+    if (const auto left = std::exchange(under_way_, {}).lock()) {
+        left->drop();
         talks().give_up(*left);
+    }
     failed(how, std::move(why));
 }
 
@@ -48,8 +31,9 @@ void command_operation::outrun()
 
 void command_operation::send(document what, std::function<void(const answer&)> then)
 {
-    const auto asked = std::make_shared<exchange>(
-        config().database, std::move(what), boost::intrusive_ptr<command_operation>(this), std::move(then));
+    const auto asked = std::make_shared<question>(config().database, std::move(what),
+        [self = boost::intrusive_ptr<command_operation>(this), then = std::move(then)](
+            const answer& got) { self->answered(got, then); });
     under_way_ = asked;
     talks().ask(asked);
 }
@@ -58,8 +42,6 @@ void command_operation::answered(const answer& got, const std::function<void(con
 {
     const operation_ptr kept(this);
     under_way_.reset();
-    if (over_)
-        return;
     const auto found = judge(got);
     if (found != verdict::done)
         talks().heard(got);
@@ -90,8 +72,8 @@ bool command_operation::begin_with_new_clock()
     if (std::exchange(clock_is_new_, true))
         return false;
     const auto asked = lease_clock::now();
-    send(commands::get().hello.filled({}), [this, asked](const answer& got) {
-        talks().read_clock(got, asked);
+    send(hello::question(), [this, asked](const answer& got) {
+        talks().heard_time(hello(got.reply).local_time, asked);
         begin();
     });
     return true;

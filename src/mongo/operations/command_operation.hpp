@@ -4,6 +4,7 @@
 #include "mongo/client.hpp"
 #include "mongo/commands.hpp"
 #include "mongo/failures.hpp"
+#include "mongo/question.hpp"
 #include "remote/operation.hpp"
 
 #include <cstdint>
@@ -59,11 +60,7 @@ protected:
     [[nodiscard]] std::int64_t too_late() const noexcept;
 
     /// Before anybody is told.
-    void end()
-    {
-        over_ = true;
-        owner_->ended(*this);
-    }
+    void end() { owner_->ended(*this); }
     void end_failed(delivery how, failure_ptr why)
     {
         const operation_ptr kept(this);
@@ -74,17 +71,13 @@ protected:
     const std::shared_ptr<client> owner_;
 
 private:
-    class exchange;
-
     void send(document what, std::function<void(const answer&)> then);
     void answered(const answer& got, const std::function<void(const answer&)>& then);
-    void clock_read(const answer& got);
 
     /// It keeps us, as long as its lane does.
-    std::weak_ptr<exchange> under_way_;
+    std::weak_ptr<question> under_way_;
     int conflicts_ = 0;
     bool clock_is_new_ = false;
-    bool over_ = false;
 };
 
 /// `?x` of a create or an extension.
