@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -48,19 +50,19 @@ int wait_for(pid_t child)
 
 child_process::child_process(
     const std::vector<std::string>& command, const std::filesystem::path& log, std::optional<int> talk)
+    : log_(log)
 {
     std::vector<char*> words;
     for (const auto& word : command)
         words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
-    const std::string log_name = log;
     id_ = ::fork();
     if (id_ < 0)
         throw std::system_error(errno, std::generic_category(), "fork");
     if (id_ > 0)
         return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int file = ::open(log_name.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
+    const int file = ::open(log_.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
     ::dup2(talk.value_or(file), 1);
     ::dup2(file, 2);
     if (talk)
@@ -69,12 +71,16 @@ child_process::child_process(
     ::_exit(127);
 }
 
-child_process::child_process(child_process&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
+child_process::child_process(child_process&& other) noexcept
+    : id_(std::exchange(other.id_, -1)), log_(std::move(other.log_))
+{
+}
 
 child_process& child_process::operator=(child_process&& other) noexcept
 {
     kill();
     id_ = std::exchange(other.id_, -1);
+    log_ = std::move(other.log_);
     return *this;
 }
 
@@ -89,6 +95,14 @@ bool child_process::alive()
         return id_ >= 0;
     id_ = -1;
     return false;
+}
+
+std::string child_process::last_words() const
+{
+    std::ifstream log(log_);
+    std::string all{std::istreambuf_iterator<char>(log), {}};
+    constexpr std::size_t most = 2000;
+    return all.size() <= most ? all : all.substr(all.size() - most);
 }
 
 void child_process::signal(int number) const

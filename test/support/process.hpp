@@ -36,12 +36,15 @@ public:
 
     [[nodiscard]] pid_t id() const noexcept { return id_; }
     [[nodiscard]] bool alive();
+    /// The end of its log.
+    [[nodiscard]] std::string last_words() const;
     void signal(int number) const;
     /// SIGKILL, and waits for its end.
     void kill() noexcept;
 
 private:
     pid_t id_ = -1;
+    std::filesystem::path log_;
 };
 
 } // namespace colock::testing
