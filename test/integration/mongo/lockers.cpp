@@ -1,28 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "server.hpp"
-#include "support/notes.hpp"
-#include "support/relay.hpp"
-#include "support/run.hpp"
-#include "support/sockets.hpp"
+#include "locker_scene.hpp"
 
-#include <colock/locker.hpp>
-#include <colock/mongo/adapter.hpp>
 #include <colock/remote_contract.hpp>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/test/unit_test.hpp>
 
-#include <chrono>
-#include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <sys/wait.h>
@@ -32,59 +18,7 @@ namespace colock::testing {
 
 namespace {
 
-using namespace std::chrono_literals;
 using namespace std::string_literals;
-
-/// Lockers that are to each other what other processes are: each has connections of its own, to one server.
-struct mongo_scene
-{
-    [[nodiscard]] mongo::options options(std::string url = {}) const
-    {
-        return {.url = url.empty() ? mongodb_url(server->port()) : std::move(url), .idle_timeout = 10min};
-    }
-    [[nodiscard]] locker add(const mongo::options& options)
-    {
-        last = mongo::make_adapter(io.get_executor(), options);
-        return locker(last, {.observer = told});
-    }
-    [[nodiscard]] locker add() { return add(options()); }
-
-    template <class T>
-    T run(asio::awaitable<T> coroutine)
-    {
-        return run_coro(io, std::move(coroutine));
-    }
-    void until(const std::function<bool()>& reached) { run_until(io, reached); }
-
-    mongo::detail::document ask(std::string_view command, const std::string& database = "colock") const
-    {
-        return ask_mongodb(server->port(), database, command);
-    }
-    /// The next of those commands fail.
-    void fail(std::string_view how, int times = 1) const
-    {
-        static_cast<void>(ask(R"({"configureFailPoint":"failCommand","mode":{"times":)" + std::to_string(times) +
-                                  R"(},"data":)" + std::string(how) + '}',
-            "admin"));
-    }
-    [[nodiscard]] std::string lock_document(const std::string& key) const
-    {
-        return ask(R"({"find":"locks","filter":{"_id":")" + key + "\"}}").to_json();
-    }
-
-    // Nothing runs before the first use.
-    std::optional<mongodb_server> own{std::in_place};
-    mongodb_server* server = &*own;
-    asio::io_context io;
-    std::shared_ptr<notes> told = std::make_shared<notes>();
-    std::shared_ptr<adapter> last;
-};
-
-/// Another precondition.
-boost::test_tools::assertion_result has_fail_points(boost::unit_test::test_unit_id)
-{
-    return from_environment("COLOCK_MONGODB_OPTIONS", "").find("--enable-test-commands") != std::string::npos;
-}
 
 /// To ThreadSanitizer fibers are threads, and in the child of a fork it is deaf to the one that has forked only.
 boost::test_tools::assertion_result may_fork_with_fibers(boost::unit_test::test_unit_id)
@@ -102,66 +36,6 @@ boost::test_tools::assertion_result may_fork_with_fibers(boost::unit_test::test_
 } // namespace
 
 BOOST_FIXTURE_TEST_SUITE(mongo_lockers, mongo_scene, *boost::unit_test::precondition(has_mongodb))
-
-BOOST_AUTO_TEST_CASE(a_waiter_in_another_process_is_woken_by_the_release)
-{
-    const auto ours = add();
-    const auto by = last;
-    BOOST_TEST((mongo::waiting(*by) == mongo::waiting_by::nothing));
-    const auto theirs = add();
-    auto held = run(theirs.acquire("k"));
-    // It looks again when it is told to, or in an hour.
-    auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
-    until([&] { return mongo::waiting(*by) == mongo::waiting_by::change_stream && ours.stats().busy >= 2; });
-    BOOST_TEST(!waiting.done());
-    run(held.release(on_failure::raise));
-    auto next = waiting.get(io);
-    BOOST_TEST(next.fence() > held.fence());
-    run(next.release(on_failure::raise));
-    // Nobody waits any more: the stream goes.
-    until([&] { return mongo::waiting(*by) == mongo::waiting_by::nothing; });
-}
-
-BOOST_AUTO_TEST_CASE(
-    a_waiter_is_woken_though_its_change_stream_was_cut, *boost::unit_test::precondition(has_fail_points))
-{
-    const auto ours = add(), theirs = add();
-    auto held = run(theirs.acquire("k"));
-    auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
-    until([&] { return ours.stats().busy >= 2; });
-    fail(R"({"failCommands":["getMore"],"closeConnection":true})");
-    // Whoever waits looks once more when there is another.
-    until([&] { return ours.stats().busy >= 3; });
-    run(held.release(on_failure::raise));
-    run(waiting.get(io).release(on_failure::raise));
-}
-
-BOOST_AUTO_TEST_CASE(whoever_waits_for_long_marks_anew_that_it_does)
-{
-    const auto ours = add(), theirs = add();
-    auto held = run(theirs.acquire("k", {.ttl = 1h}));
-    auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
-    until([&] { return ours.stats().busy >= 2; });
-    // As if that had been long ago: a release would not be told.
-    static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$set":{"w":1}}}]})"));
-    until([&] { return ours.stats().busy >= 3; });
-    run(held.release(on_failure::raise));
-    run(waiting.get(io).release(on_failure::raise));
-}
-
-BOOST_AUTO_TEST_CASE(without_change_streams_waiters_poll)
-{
-    own.emplace(std::vector<std::string>{"--standalone"});
-    server = &*own;
-    const auto ours = add();
-    const auto by = last;
-    const auto theirs = add();
-    auto held = run(theirs.acquire("k"));
-    auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
-    until([&] { return mongo::waiting(*by) == mongo::waiting_by::poll; });
-    run(held.release(on_failure::raise));
-    run(waiting.get(io).release(on_failure::raise));
-}
 
 BOOST_AUTO_TEST_CASE(a_write_that_no_majority_confirms_in_time_is_unknown_and_is_settled,
     *boost::unit_test::precondition(has_fail_points))

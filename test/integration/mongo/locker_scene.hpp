@@ -1,0 +1,78 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "server.hpp"
+#include "support/notes.hpp"
+#include "support/run.hpp"
+
+#include <colock/locker.hpp>
+#include <colock/mongo/adapter.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace colock::testing {
+
+using namespace std::chrono_literals;
+
+/// Lockers that are to each other what other processes are: each has connections of its own, to one server.
+struct mongo_scene
+{
+    [[nodiscard]] mongo::options options(std::string url = {}) const
+    {
+        return {.url = url.empty() ? mongodb_url(server->port()) : std::move(url), .idle_timeout = 10min};
+    }
+    [[nodiscard]] locker add(const mongo::options& options)
+    {
+        last = mongo::make_adapter(io.get_executor(), options);
+        return locker(last, {.observer = told});
+    }
+    [[nodiscard]] locker add() { return add(options()); }
+
+    template <class T>
+    T run(asio::awaitable<T> coroutine)
+    {
+        return run_coro(io, std::move(coroutine));
+    }
+    void until(const std::function<bool()>& reached) { run_until(io, reached); }
+
+    mongo::detail::document ask(std::string_view command, const std::string& database = "colock") const
+    {
+        return ask_mongodb(server->port(), database, command);
+    }
+    /// The next of those commands fail.
+    void fail(std::string_view how, int times = 1) const
+    {
+        static_cast<void>(ask(R"({"configureFailPoint":"failCommand","mode":{"times":)" + std::to_string(times) +
+                                  R"(},"data":)" + std::string(how) + '}',
+            "admin"));
+    }
+    [[nodiscard]] std::string lock_document(const std::string& key) const
+    {
+        return ask(R"({"find":"locks","filter":{"_id":")" + key + "\"}}").to_json();
+    }
+
+    // Nothing runs before the first use.
+    std::optional<mongodb_server> own{std::in_place};
+    mongodb_server* server = &*own;
+    asio::io_context io;
+    std::shared_ptr<notes> told = std::make_shared<notes>();
+    std::shared_ptr<adapter> last;
+};
+
+/// Another precondition.
+inline boost::test_tools::assertion_result has_fail_points(boost::unit_test::test_unit_id)
+{
+    return from_environment("COLOCK_MONGODB_OPTIONS", "").find("--enable-test-commands") != std::string::npos;
+}
+
+} // namespace colock::testing
