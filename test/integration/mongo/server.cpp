@@ -66,12 +66,13 @@ mongo::detail::document ask_mongodb(std::uint16_t port, const std::string& datab
     return reply;
 }
 
-std::vector<std::string> holders_at(std::uint16_t port)
+std::vector<std::string> holders_at(std::uint16_t port, std::chrono::milliseconds lasting)
 {
-    const auto now = std::to_string(
+    const auto until = std::to_string(
         std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-            .count());
-    const auto lives = R"({"$gt":{"$numberLong":")" + now + "\"}}";
+            .count() +
+        lasting.count());
+    const auto lives = R"({"$gt":{"$numberLong":")" + until + "\"}}";
     const auto found = ask_mongodb(port, "colock",
         R"({"find":"locks","filter":{"_id":{"$not":{"$type":"object"}},"$or":[{"x":)" + lives + R"(},{"h.x":)" + lives +
             R"(},{"wx":)" + lives + "}]}}");

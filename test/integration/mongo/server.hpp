@@ -9,6 +9,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -36,8 +37,9 @@ inline constexpr capabilities mongodb_abilities{
 /// \throws std::runtime_error if it is refused
 [[nodiscard]] mongo::detail::document ask_mongodb(
     std::uint16_t port, const std::string& database, std::string_view command);
-/// The keys whose locks are held there, or that a writer waits for.
-[[nodiscard]] std::vector<std::string> holders_at(std::uint16_t port);
+/// The keys whose locks are held there, or that a writer waits for; and will be for that long.
+[[nodiscard]] std::vector<std::string> holders_at(
+    std::uint16_t port, std::chrono::milliseconds lasting = std::chrono::milliseconds::zero());
 
 [[nodiscard]] std::size_t threads_of_this_process();
 

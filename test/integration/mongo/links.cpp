@@ -1,0 +1,292 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "locker_scene.hpp"
+#include "support/driver.hpp"
+#include "support/proxy.hpp"
+#include "support/relay.hpp"
+#include "support/rig.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace colock::testing {
+namespace {
+
+struct fault
+{
+    const char* name;
+    void (*set)(proxy&, bool);
+};
+constexpr std::array faults{
+    fault{"cut", [](proxy& link, bool set) { link.enable(!set); }},
+    fault{"black hole",
+        [](proxy& link, bool set) {
+            for (const auto* const stream : {"upstream", "downstream"}) {
+                if (set)
+                    link.add(stream, "timeout", stream, R"({"timeout":0})");
+                else
+                    link.remove(stream);
+            }
+        }},
+};
+
+/// A locker behind a link that fails, beside one whose link is well.
+struct failing_link : mongo_scene
+{
+    [[nodiscard]] mongo::options linked(std::uint16_t port, std::chrono::milliseconds operation_timeout) const
+    {
+        auto how = options(mongodb_url(port));
+        how.operation_timeout = operation_timeout;
+        return how;
+    }
+    /// With a connection that is there.
+    [[nodiscard]] locker add_linked(std::uint16_t port, std::chrono::milliseconds operation_timeout = 20s)
+    {
+        auto made = add(linked(port, operation_timeout));
+        run(run(made.acquire("warm")).release(on_failure::raise));
+        return made;
+    }
+    /// The reply to what is begun is lost, once it was carried out; then the link is well again.
+    template <class T>
+    running<T> lose_reply(
+        proxy& link, const std::function<running<T>()>& begin, const std::function<bool()>& is_carried_out)
+    {
+        link.add("lost", "timeout", "downstream", R"({"timeout":0})");
+        auto under_way = begin();
+        until(is_carried_out);
+        link.enable(false);
+        link.remove("lost");
+        link.enable(true);
+        return under_way;
+    }
+    /// It is held, and for how long.
+    [[nodiscard]] bool lasts(const std::string& key, std::chrono::milliseconds span = 0ms) const
+    {
+        const auto held = holders_at(server->port(), span);
+        return std::ranges::find(held, key) != held.end();
+    }
+    void check_settled(const locker& by)
+    {
+        until([&] { return by.stats().settling == 0; });
+        BOOST_TEST(by.stats().unproven == 0U);
+        BOOST_TEST(holders_at(server->port()).empty());
+    }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(mongo_links, failing_link, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(an_operation_whose_reply_is_lost_has_an_unknown_outcome_and_is_settled)
+{
+    proxy link(server->port());
+    const auto ours = add_linked(link.port());
+    {
+        auto acquiring = lose_reply<lock>(
+            link, [&] { return start(io, ours.acquire("k", {.retry = retry_policy::never()})); },
+            [&] { return lasts("k"); });
+        COLOCK_THROWS(create_error, errc::outcome_unknown, acquiring.get(io));
+        check_settled(ours);
+    }
+    {
+        auto held = run(ours.acquire("k"));
+        auto extending =
+            lose_reply<void>(link, [&] { return start(io, held.extend(1h)); }, [&] { return lasts("k", 30min); });
+        COLOCK_THROWS(extend_error, errc::outcome_unknown, extending.get(io));
+        BOOST_TEST(held.held());
+        run(held.extend(1min));
+        auto releasing = lose_reply<void>(
+            link, [&] { return start(io, held.release(on_failure::raise)); }, [&] { return !lasts("k"); });
+        COLOCK_THROWS(release_error, errc::outcome_unknown, releasing.get(io));
+        check_settled(ours);
+    }
+    run(run(ours.acquire("k")).release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_outlives_a_fault_that_is_shorter_than_its_lease)
+{
+    for (const auto& each : faults) {
+        BOOST_TEST_CONTEXT(each.name)
+        {
+            proxy link(server->port());
+            const auto ours = add_linked(link.port(), 300ms), theirs = add();
+            auto held = run(ours.acquire("k", {.ttl = 1h}));
+            auto waiting = start(io, theirs.acquire("k", {.retry = retry_policy::fixed(1h)}));
+            each.set(link, true);
+            BOOST_CHECK_THROW(run(held.extend(1h)), extend_error);
+            BOOST_TEST(held.held());
+            BOOST_TEST(!waiting.done());
+            each.set(link, false);
+            until([&] {
+                try {
+                    run(held.extend(1h));
+                    return true;
+                } catch (const extend_error&) {
+                    return false;
+                }
+            });
+            BOOST_TEST(!waiting.done());
+            run(held.release(on_failure::raise));
+            auto next = waiting.get(io);
+            BOOST_TEST(next.fence() > held.fence());
+            run(next.release(on_failure::raise));
+            check_settled(ours);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_is_lost_by_a_fault_that_is_longer_than_its_lease)
+{
+    for (const auto& each : faults) {
+        BOOST_TEST_CONTEXT(each.name)
+        {
+            proxy link(server->port());
+            const auto ours = add_linked(link.port(), 300ms), theirs = add();
+            auto held = run(ours.acquire("k", {.ttl = 2s}));
+            auto hears = start(io, held.lost());
+            auto waiting = start(io, theirs.acquire("k", {.retry = retry_policy::fixed(10ms)}));
+            each.set(link, true);
+            BOOST_TEST((hears.get(io) == lost_reason::expired));
+            // Whoever has it now was not granted it before the other knew.
+            BOOST_TEST(!waiting.done());
+            auto next = waiting.get(io);
+            BOOST_TEST(next.fence() > held.fence());
+            each.set(link, false);
+            BOOST_CHECK_THROW(run(held.release(on_failure::raise)), release_error);
+            BOOST_TEST(run(next.is_locked()));
+            run(next.release(on_failure::raise));
+            check_settled(ours);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_behind_a_fault_is_granted_what_is_released_meanwhile)
+{
+    for (const auto& each : faults) {
+        BOOST_TEST_CONTEXT(each.name)
+        {
+            proxy link(server->port());
+            const auto ours = add_linked(link.port(), 500ms), theirs = add();
+            auto held = run(theirs.acquire("k", {.ttl = 1h}));
+            auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
+            until([&] { return ours.stats().busy >= 2; });
+            each.set(link, true);
+            run(held.release(on_failure::raise));
+            each.set(link, false);
+            run(waiting.get(io).release(on_failure::raise));
+            check_settled(ours);
+        }
+    }
+}
+
+namespace {
+
+asio::awaitable<void> use(locker by, driver direct, std::string key)
+{
+    auto held = co_await by.acquire(key);
+    const auto seen = co_await direct.backend().inspect(key);
+    BOOST_TEST_REQUIRE(seen.locks.size() == 1U);
+    BOOST_TEST(seen.locks[0].key == key);
+    BOOST_TEST(seen.locks[0].fence == held.fence());
+    co_await held.extend(1min);
+    BOOST_TEST(co_await held.is_locked());
+    co_await held.release(on_failure::raise);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(each_has_its_own_reply_however_slowly_they_come)
+{
+    struct slowness
+    {
+        const char* type;
+        const char* attributes;
+    };
+    const driver direct(io, mongo::make_adapter(io.get_executor(), options()));
+    for (const auto& each : {slowness{"latency", R"({"latency":20,"jitter":20})"},
+             slowness{"slicer", R"({"average_size":40,"size_variation":39,"delay":10})"},
+             slowness{"bandwidth", R"({"rate":100})"}})
+    {
+        BOOST_TEST_CONTEXT(each.type)
+        {
+            proxy link(server->port());
+            for (const auto* const stream : {"upstream", "downstream"})
+                link.add(stream, each.type, stream, each.attributes);
+            // It is connected over the slow link, too.
+            const auto ours = add(linked(link.port(), 60s));
+            std::vector<running<void>> all;
+            for (int i = 0; i < 24; ++i)
+                all.push_back(start(io, use(ours, direct, std::to_string(i))));
+            for (auto& one : all)
+                one.get(io, std::source_location::current(), {.time = 120s});
+            check_settled(ours);
+            BOOST_TEST(ours.stats().reconnects == 0U);
+        }
+    }
+    run(direct.backend().close(1s));
+}
+
+namespace {
+
+/// Two ways to one server: by the first all comes late; which one leads there is decided for each connection.
+struct late_create : failing_link
+{
+    proxy late{server->port()};
+    relay way{late.port()};
+    const locker witness = add_linked(late.port(), 60s);
+
+    /// Until a request that was sent later by the late way has been carried out.
+    void pass_the_late() { run(run(witness.acquire("witness")).release(on_failure::raise)); }
+    void make_late() { late.add("late", "latency", "upstream", R"({"latency":2000})"); }
+    /// The client's connections end, while what they have said goes on.
+    void part()
+    {
+        way.refuse(true);
+        way.lead_to(server->port());
+        way.refuse(false);
+    }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_create_that_arrives_after_it_was_taken_back_leaves_nothing, late_create)
+{
+    for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+        way.lead_to(late.port());
+        const auto ours = add_linked(way.port());
+        make_late();
+        const int before = way.cuts();
+        way.cut_at_bytes("findAndModify", loss::reply);
+        auto acquiring = start(io, ours.acquire("k", {.ttl = 1h, .mode = mode, .retry = retry_policy::never()}));
+        until([&] { return way.cuts() > before; });
+        part();
+        COLOCK_THROWS(create_error, errc::outcome_unknown, acquiring.get(io));
+        check_settled(ours);
+        pass_the_late();
+        BOOST_TEST(holders_at(server->port()).empty());
+        late.remove("late");
+        run(run(ours.acquire("k")).release(on_failure::raise));
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(
+    a_create_whose_process_has_ended_is_not_carried_out_later_than_it_would_have_waited, late_create)
+{
+    {
+        asio::io_context gone;
+        const locker theirs(mongo::make_adapter(gone.get_executor(), linked(way.port(), 500ms)));
+        run_coro(gone, run_coro(gone, theirs.acquire("warm")).release(on_failure::raise));
+        make_late();
+        way.cut_at_bytes("findAndModify", loss::reply);
+        static_cast<void>(start(gone, theirs.acquire("k", {.ttl = 1h})));
+        run_until(gone, [&] { return way.cuts() > 0; });
+    }
+    pass_the_late();
+    BOOST_TEST(holders_at(server->port()).empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
