@@ -75,4 +75,17 @@ inline boost::test_tools::assertion_result has_fail_points(boost::unit_test::tes
     return from_environment("COLOCK_MONGODB_OPTIONS", "").find("--enable-test-commands") != std::string::npos;
 }
 
+/// To ThreadSanitizer fibers are threads, and in the child of a fork it is deaf to the one that has forked only.
+inline boost::test_tools::assertion_result may_fork_with_fibers(boost::unit_test::test_unit_id)
+{
+#if defined(__SANITIZE_THREAD__)
+    return false;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    return false;
+#endif
+#endif
+    return true;
+}
+
 } // namespace colock::testing

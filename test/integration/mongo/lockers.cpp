@@ -20,19 +20,6 @@ namespace {
 
 using namespace std::string_literals;
 
-/// To ThreadSanitizer fibers are threads, and in the child of a fork it is deaf to the one that has forked only.
-boost::test_tools::assertion_result may_fork_with_fibers(boost::unit_test::test_unit_id)
-{
-#if defined(__SANITIZE_THREAD__)
-    return false;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-    return false;
-#endif
-#endif
-    return true;
-}
-
 } // namespace
 
 BOOST_FIXTURE_TEST_SUITE(mongo_lockers, mongo_scene, *boost::unit_test::precondition(has_mongodb))
