@@ -5,6 +5,7 @@ set(colock_contract_sources
     test/contract/adapter_grants.cpp
     test/contract/adapter_listing.cpp
     test/contract/adapter_queues.cpp
+    test/contract/adapter_several.cpp
     test/contract/contract.cpp
     test/contract/locker_admin.cpp
     test/contract/locker_expiry.cpp

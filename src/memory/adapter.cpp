@@ -6,6 +6,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace colock::memory {
 
@@ -31,6 +32,7 @@ public:
             .fence = true,
             .list = true,
             .events = true,
+            .several = true,
             .immediate = true};
     }
 
@@ -39,6 +41,10 @@ public:
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
         done(store_->create(std::move(claim)));
+    }
+    void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override
+    {
+        done(store_->create_all(claims));
     }
     void start_release(claim_ptr claim, completion<release_outcome> done) override
     {

@@ -10,6 +10,12 @@
 
 namespace colock::memory {
 
+[[nodiscard]] inline lease_clock::time_point now_of(const claim& claim) noexcept
+{
+    const auto sent = claim.sent();
+    return sent == lease_clock::time_point{} ? lease_clock::now() : sent;
+}
+
 /// Moves a holder's claim out of the store. Its entry drops or overwrites the holder next.
 inline claim_ptr detach(holder& held) noexcept
 {

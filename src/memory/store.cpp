@@ -11,12 +11,6 @@ namespace {
 
 using time_point = lease_clock::time_point;
 
-time_point now_of(const claim& claim) noexcept
-{
-    const auto sent = claim.sent();
-    return sent == time_point{} ? lease_clock::now() : sent;
-}
-
 time_point expiry(time_point from, std::chrono::milliseconds ttl) noexcept
 {
     return ttl == ttl.zero() ? time_point::max() : saturating_add(from, ttl);
@@ -140,9 +134,14 @@ create_outcome store::create_in(shard& home, claim_ptr claim, time_point now, af
     }
     if (at->queue.empty() && at->fits(wanted.mode(), wanted.max_holders()))
         return grant_now(*at);
-    if (wanted.queues() && !is_queued(ticket_of(wanted)))
-        enqueue(*at, wanted);
-    return busy(*at, wanted, now);
+    return found_busy(*at, wanted, now);
+}
+
+create_outcome store::found_busy(entry& at, claim& claim, time_point now)
+{
+    if (claim.queues() && !is_queued(ticket_of(claim)))
+        enqueue(at, claim);
+    return busy(at, claim, now);
 }
 
 void store::enqueue(entry& at, claim& claim)

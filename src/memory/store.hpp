@@ -11,6 +11,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,8 @@ public:
     explicit store(const options& settings);
 
     [[nodiscard]] create_outcome create(claim_ptr claim);
+    /// \param claims exclusive ones, of different keys
+    [[nodiscard]] create_all_outcome create_all(const std::vector<claim_ptr>& claims);
     /// Takes back a grant or a place in the queue.
     [[nodiscard]] release_status give_back(claim& claim);
     [[nodiscard]] hand_over_outcome hand_over(claim& held, claim_ptr next);
@@ -130,9 +133,16 @@ private:
     };
 
     [[nodiscard]] shard& shard_of(std::size_t hash) noexcept;
+    /// Of all the keys, each once, in the one order in which they are locked.
+    [[nodiscard]] std::vector<std::unique_lock<detail::light_mutex>> lock_shards_of(
+        const std::vector<claim_ptr>& claims);
 
     // All of these with the shard's mutex held.
     [[nodiscard]] create_outcome create_in(shard& home, claim_ptr claim, time_point now, aftermath& after);
+    /// It keeps a place in the queue, if it is one that queues.
+    [[nodiscard]] create_outcome found_busy(entry& at, claim& claim, time_point now);
+    /// Why an exclusive claim cannot be granted, if it cannot; it has its place in the queue then, as after a create.
+    [[nodiscard]] std::optional<create_outcome> refuse_in(shard& home, claim& claim, time_point now, aftermath& after);
     [[nodiscard]] release_status give_back_in(shard& home, claim& claim, time_point now, aftermath& after);
     std::uint64_t grant(shard& home, entry& at, holder granted, lock_mode mode, std::chrono::milliseconds ttl);
     void enqueue(entry& at, claim& claim);

@@ -8,6 +8,7 @@
 #include "remote/adapter_base.hpp"
 
 #include <utility>
+#include <vector>
 
 namespace colock::redis {
 
@@ -30,6 +31,7 @@ public:
             .fence = standard,
             .list = true,
             .events = true,
+            .several = standard,
             .immediate = false};
     }
 
@@ -55,6 +57,28 @@ public:
                 first = create_step::by_script;
         }
         talk().submit(make_create(talk(), std::move(claim), std::move(done), first));
+    }
+
+    void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override
+    {
+        if (config().plain()) {
+            adapter::start_create_all(std::move(claims), std::move(done));
+            return;
+        }
+        if (claims.empty()) {
+            done({.status = create_status::granted});
+            return;
+        }
+        for (const auto& each : claims) {
+            if (each->inherited()) {
+                done({.status = create_status::failed, .why = create_outcome::failed(make_failure(errc::forked))});
+                return;
+            }
+            static_cast<void>(each->token());
+            if (auto* const state = find_state(*each); state && state->source)
+                state->source->look();
+        }
+        talk().submit(make_create_all(talk(), std::move(claims), std::move(done)));
     }
 
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override

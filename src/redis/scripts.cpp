@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/scripts.hpp"
 
+#include "redis/scripts_of_several.hpp"
+
 #include <openssl/evp.h>
 
 #include <array>
@@ -381,6 +383,7 @@ const scripts& scripts::get()
         script(detail::acquire),
         script(detail::acquire_plain),
         script(detail::acquire_shared),
+        script(detail::acquire_all),
         script(detail::hand_over),
         script(detail::release),
         script(detail::release_many),

@@ -48,6 +48,7 @@ struct scripts
     script acquire;
     script acquire_plain;
     script acquire_shared;
+    script acquire_all;
     script hand_over;
     script release;
     script release_many;

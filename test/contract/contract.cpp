@@ -64,6 +64,9 @@ constexpr std::pair<contract_case::need, const char*> need_names[] = {
     {&capabilities::fence, "fences"},
     {&capabilities::list, "lists"},
     {&capabilities::events, "events"},
+    {&capabilities::several, "creates of several locks in one step"},
+    {&capabilities::groups, "groups by their id"},
+    {&capabilities::tickets, "tickets"},
     {&capabilities::expires, "grants that it ends by itself"},
 };
 

@@ -16,6 +16,7 @@ const registration memory_backend({
         .fence = true,
         .list = true,
         .events = true,
+        .several = true,
         .immediate = true},
     // The store is the adapter's own.
     .make_environment = in_virtual_time(

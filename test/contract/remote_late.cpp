@@ -2,6 +2,7 @@
 #include "remote.hpp"
 
 #include <functional>
+#include <optional>
 #include <utility>
 
 namespace colock::contract {
@@ -63,6 +64,29 @@ COLOCK_REMOTE_CASE(a_late_create_of_a_dead_connection_is_never_granted_to_two)
         BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
         BOOST_TEST(outcome.error->code == errc::outcome_unknown);
         claim->taint();
+        check_promise(on, claim, taken);
+    });
+}
+
+COLOCK_REMOTE_CASE(a_late_create_of_several_is_never_granted_to_two, &capabilities::several)
+{
+    for_free_and_taken(on, [&](bool taken) {
+        const auto claim = on.exclusive("k"), beside = on.exclusive("l");
+        std::optional<create_all_outcome> outcome;
+        on.link().hold();
+        on.backend().start_create_all({testing::sent_now(claim), testing::sent_now(beside)},
+            [&](create_all_outcome answer) { outcome.emplace(std::move(answer)); });
+        on.until([&] { return on.link().holds(); });
+        on.link().hang_up();
+        on.until([&] { return outcome.has_value(); });
+        BOOST_TEST_REQUIRE(outcome->status == create_status::failed);
+        BOOST_TEST(outcome->why.error->code == errc::outcome_unknown);
+        claim->taint();
+        beside->taint();
+        if (!on.is_promised(beside)) {
+            on.link().deliver();
+            on.settle(beside);
+        }
         check_promise(on, claim, taken);
     });
 }

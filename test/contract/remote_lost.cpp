@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace colock::contract {
 
@@ -122,6 +123,63 @@ COLOCK_REMOTE_CASE(a_hand_over_that_is_lost_leaves_one_holder_at_most)
         next->taint();
         on.settle(next);
         on.settle(held);
+    });
+}
+
+COLOCK_REMOTE_CASE(a_create_of_several_that_is_lost_leaves_no_orphans, &capabilities::several)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const std::vector all{on.exclusive("a"), on.exclusive("b"), on.exclusive("c")};
+        on.link().cut(what);
+        const auto outcome = on.create_all(all);
+        BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
+        BOOST_TEST(outcome.why.error->code == errc::outcome_unknown);
+        on.check_stored(what == lost_part::reply ? 3 : 0);
+        for (const auto& each : all)
+            each->taint();
+        for (const auto& each : all)
+            on.settle(each);
+        on.check_stored(0);
+        const std::vector rivals{on.exclusive("c"), on.exclusive("b"), on.exclusive("a")};
+        on.witness().grant_all(rivals);
+        for (const auto& each : rivals)
+            on.witness().give_back(each);
+    });
+}
+
+COLOCK_REMOTE_CASE(a_create_of_several_after_a_lost_one_finds_its_own_grants, &capabilities::several)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const std::vector all{on.exclusive("a"), on.exclusive("b")};
+        on.link().cut(what);
+        BOOST_TEST(on.create_all(all).status == create_status::failed);
+        for (const auto& each : all)
+            each->taint();
+        on.grant_all(all);
+        on.check_stored(2);
+        for (const auto& each : all) {
+            on.check_held(each);
+            on.settle(each);
+        }
+    });
+}
+
+COLOCK_REMOTE_CASE(several_in_doubt_that_are_refused_can_be_taken_back, &capabilities::several)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto other = on.exclusive("b");
+        const std::vector all{on.exclusive("a"), on.exclusive("b")};
+        on.link().cut(what);
+        BOOST_TEST(on.create(all[0]).status == create_status::failed);
+        all[0]->taint();
+        on.witness().grant(other);
+        // The refusal is no proof that the first holds nothing.
+        BOOST_TEST(on.refuse_all(all).which == 1U);
+        on.check_stored(what == lost_part::reply ? 2 : 1);
+        on.settle(all[0]);
+        on.settle(all[1]);
+        on.check_stored(1);
+        on.witness().give_back(other);
     });
 }
 

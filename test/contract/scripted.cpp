@@ -25,7 +25,7 @@ using testing::step;
 
 constexpr std::array requests{operation::create, operation::release, operation::abandon, operation::extend,
     operation::is_valid, operation::hand_over, operation::inspect, operation::break_key, operation::list,
-    operation::purge};
+    operation::purge, operation::create_all};
 
 const error_code unheard = asio::error::timed_out;
 const error_code refused = asio::error::connection_refused;
@@ -193,8 +193,14 @@ private:
 
 const remote_registration scripted_backend({
     .name = "scripted",
-    .able =
-        {.shared = true, .semaphore = true, .no_ttl = true, .fifo = true, .fence = true, .list = true, .events = true},
+    .able = {.shared = true,
+        .semaphore = true,
+        .no_ttl = true,
+        .fifo = true,
+        .fence = true,
+        .list = true,
+        .events = true,
+        .several = true},
     .make_environment = [](asio::io_context& io) { return std::make_unique<scripted_link>(io); },
 });
 

@@ -5,6 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <optional>
 #include <stdexcept>
 
 namespace colock::testing {
@@ -57,6 +58,18 @@ plain_claim_ptr driver::one_attempt(std::string key, lock_mode mode)
 create_outcome driver::create(const claim_ptr& claim, where at) const
 {
     return run_coro(io_, backend_->create(sent_now(claim)), at);
+}
+
+create_all_outcome driver::create_all(const std::vector<plain_claim_ptr>& claims, where at) const
+{
+    std::vector<claim_ptr> sent;
+    for (const auto& each : claims)
+        sent.push_back(sent_now(each));
+    std::optional<create_all_outcome> answer;
+    backend_->start_create_all(
+        std::move(sent), [&answer](create_all_outcome outcome) { answer.emplace(std::move(outcome)); });
+    run_until(io_, [&] { return answer.has_value(); }, at);
+    return std::move(*answer);
 }
 
 release_outcome driver::release(const claim_ptr& claim, where at) const
@@ -127,9 +140,31 @@ std::uint64_t driver::grant(const claim_ptr& claim, where at) const
     return outcome.fence;
 }
 
+std::vector<std::uint64_t> driver::grant_all(const std::vector<plain_claim_ptr>& claims, where at) const
+{
+    auto outcome = create_all(claims, at);
+    COLOCK_CALLED_FROM(at)
+    {
+        BOOST_TEST(outcome.status == create_status::granted);
+        BOOST_TEST(outcome.fences.size() == claims.size());
+    }
+    outcome.fences.resize(claims.size());
+    return std::move(outcome.fences);
+}
+
 create_outcome driver::refuse(const claim_ptr& claim, where at) const
 {
     auto outcome = create(claim, at);
+    COLOCK_CALLED_FROM(at)
+    {
+        BOOST_TEST(outcome.status == create_status::busy);
+    }
+    return outcome;
+}
+
+create_all_outcome driver::refuse_all(const std::vector<plain_claim_ptr>& claims, where at) const
+{
+    auto outcome = create_all(claims, at);
     COLOCK_CALLED_FROM(at)
     {
         BOOST_TEST(outcome.status == create_status::busy);

@@ -62,6 +62,7 @@ public:
     [[nodiscard]] static std::weak_ptr<const void> watch(const claim_ptr& claim) { return claim->shared_owner(); }
 
     create_outcome create(const claim_ptr& claim, where at = where::current()) const;
+    create_all_outcome create_all(const std::vector<plain_claim_ptr>& claims, where at = where::current()) const;
     release_outcome release(const claim_ptr& claim, where at = where::current()) const;
     release_outcome abandon(const claim_ptr& claim, where at = where::current()) const;
     extend_outcome extend(const claim_ptr& claim, std::chrono::milliseconds ttl, where at = where::current()) const;
@@ -77,8 +78,11 @@ public:
 
     /// Creates, and checks that it was granted; returns the fence.
     std::uint64_t grant(const claim_ptr& claim, where at = where::current()) const;
+    /// The same of several at once.
+    std::vector<std::uint64_t> grant_all(const std::vector<plain_claim_ptr>& claims, where at = where::current()) const;
     /// Creates, and checks that it is busy.
     create_outcome refuse(const claim_ptr& claim, where at = where::current()) const;
+    create_all_outcome refuse_all(const std::vector<plain_claim_ptr>& claims, where at = where::current()) const;
     /// Releases, and checks that there was something to release.
     void give_back(const claim_ptr& claim, where at = where::current()) const;
     /// Checks what the backend says of the claim.

@@ -6,7 +6,7 @@ namespace colock::testing {
 const char* to_string(operation what) noexcept
 {
     static constexpr std::array<const char*, operation_count> names{"create", "release", "abandon", "extend",
-        "is_valid", "wait", "hand_over", "inspect", "break_key", "list", "purge", "close"};
+        "is_valid", "wait", "hand_over", "inspect", "break_key", "list", "purge", "create_all", "close"};
     return names[index_of(what)];
 }
 
@@ -135,7 +135,7 @@ std::size_t scripted_adapter::held_for_nobody() const
 {
     const std::lock_guard guard(state_->mutex);
     return static_cast<std::size_t>(std::count_if(state_->held.begin(), state_->held.end(),
-        [](const state::request& kept) { return kept.claim && kept.claim->cancelled(); }));
+        [](const state::request& kept) { return !kept.claims.empty() && kept.claims.front()->cancelled(); }));
 }
 
 bool scripted_adapter::deliver()

@@ -26,16 +26,17 @@ enum class operation : unsigned char
     break_key,
     list,
     purge,
+    create_all,
     close,
 };
-inline constexpr std::size_t operation_count = 12;
+inline constexpr std::size_t operation_count = 13;
 [[nodiscard]] const char* to_string(operation what) noexcept;
 
 /// One operation that the core started.
 struct call
 {
     operation what{};
-    /// For hand_over: of the claim that is given back.
+    /// For hand_over: of the claim that is given back; for create_all: of all, with commas.
     std::string key{};
     colock::token token{};
     /// Of an extend: the new one; of a close: its deadline; else the claim's.
@@ -62,7 +63,8 @@ public:
     [[nodiscard]] static step lose_reply() { return step(action::lose_reply); }
     /// Not carried out; ends with that failure. A wait has none, and just ends.
     [[nodiscard]] static step fail(errc code, std::string detail = {}, error_code cause = {});
-    /// A create is not carried out and ends as busy; of a hand_over the release is carried out.
+    /// A create is not carried out and ends as busy; of a hand_over the release is carried out; of a create_all the
+    /// first claim is in the way.
     [[nodiscard]] static step busy(lease_clock::duration retry_after = {}, std::string holder = {});
     /// A release, abandon, extend or is_valid is not carried out and answered with "not held".
     [[nodiscard]] static step not_held() { return step(action::not_held); }
@@ -193,6 +195,7 @@ public:
     void start_break(std::string key, completion<list_outcome> done) override;
     void start_list(filter which, std::string cursor, completion<list_outcome> done) override;
     void start_purge(std::size_t limit, completion<list_outcome> done) override;
+    void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override;
     void start_close(lease_clock::duration deadline, completion<closed> done) override;
 
 private:

@@ -25,6 +25,12 @@ hand_over_outcome failed<hand_over_outcome>(const failure_ptr& error)
     return {failed<release_outcome>(error), failed<create_outcome>(error)};
 }
 
+template <>
+create_all_outcome failed<create_all_outcome>(const failure_ptr& error)
+{
+    return {.status = create_status::failed, .why = failed<create_outcome>(error)};
+}
+
 template <class Outcome>
 Outcome negative()
 {
@@ -73,8 +79,8 @@ void scripted_adapter::run(trip<Outcome> started)
     case step::action::hold:
         return hold_back(std::move(started));
     case step::action::hold_unknown: {
-        trip<Outcome> answered{started.what, step::lose_request(), nullptr, nullptr, {}, std::move(started.done),
-            std::move(started.where), std::move(started.occupies), std::move(started.occupies_too)};
+        trip<Outcome> answered{started.what, step::lose_request(), {}, {}, std::move(started.done),
+            std::move(started.where), std::move(started.occupies)};
         started.where = nullptr;
         started.done = completion<Outcome>([](Outcome) {});
         hold_back(std::move(started));
@@ -98,7 +104,7 @@ void scripted_adapter::hold_back(trip<Outcome> kept)
         by.travel(std::move(*request));
     };
     const std::lock_guard guard(state_->mutex);
-    state_->held.push_back({request->what, request->claim, request->second_claim, deliver, discard});
+    state_->held.push_back({request->what, request->claims, deliver, discard});
 }
 
 template <class Outcome>
@@ -136,12 +142,14 @@ void scripted_adapter::arrive(trip<Outcome> arrived)
         if constexpr (std::is_same_v<Outcome, create_outcome>) {
             return arrived.answer(create_outcome::busy(arrived.how.retry_after_, arrived.how.holder_));
         } else if constexpr (std::is_same_v<Outcome, hand_over_outcome>) {
-            auto given_back = arrived.claim;
+            auto given_back = arrived.claims.front();
             return backend_->start_release(
                 std::move(given_back), [trip = std::move(arrived)](release_outcome released) mutable {
                     auto created = create_outcome::busy(trip.how.retry_after_, trip.how.holder_);
                     trip.answer({std::move(released), std::move(created)});
                 });
+        } else if constexpr (std::is_same_v<Outcome, create_all_outcome>) {
+            return arrived.answer({.why = create_outcome::busy(arrived.how.retry_after_, arrived.how.holder_)});
         }
         break;
     default:
@@ -152,10 +160,13 @@ void scripted_adapter::arrive(trip<Outcome> arrived)
     send(*backend_, [self = self(), lose_reply, trip = std::move(arrived)](Outcome outcome) mutable {
         if constexpr (std::is_same_v<Outcome, create_outcome>) {
             if (outcome.status == create_status::granted)
-                self->join_session(trip.claim);
+                self->join_session(trip.claims.front());
         } else if constexpr (std::is_same_v<Outcome, hand_over_outcome>) {
             if (outcome.created.status == create_status::granted)
-                self->join_session(trip.second_claim);
+                self->join_session(trip.claims.back());
+        } else if constexpr (std::is_same_v<Outcome, create_all_outcome>) {
+            if (outcome.status == create_status::granted)
+                std::ranges::for_each(trip.claims, [&](const claim_ptr& each) { self->join_session(each); });
         }
         trip.answer(lose_reply ? failed<Outcome>(unknown("the reply was lost")) : std::move(outcome));
     });
@@ -167,8 +178,7 @@ void scripted_adapter::start_create(claim_ptr claim, completion<create_outcome> 
     const auto send = [claim](adapter& backend, completion<create_outcome> end) {
         backend.start_create(claim, std::move(end));
     };
-    run<create_outcome>(
-        {operation::create, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
+    run<create_outcome>({operation::create, std::move(how), {claim}, send, std::move(done), state_, {claim}});
 }
 
 void scripted_adapter::start_release(claim_ptr claim, completion<release_outcome> done)
@@ -177,8 +187,7 @@ void scripted_adapter::start_release(claim_ptr claim, completion<release_outcome
     const auto send = [claim](adapter& backend, completion<release_outcome> end) {
         backend.start_release(claim, std::move(end));
     };
-    run<release_outcome>(
-        {operation::release, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
+    run<release_outcome>({operation::release, std::move(how), {claim}, send, std::move(done), state_, {claim}});
 }
 
 void scripted_adapter::start_abandon(claim_ptr claim, completion<release_outcome> done)
@@ -197,8 +206,7 @@ void scripted_adapter::start_abandon(claim_ptr claim, completion<release_outcome
         else
             backend.start_abandon(claim, std::move(end));
     };
-    run<release_outcome>(
-        {operation::abandon, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
+    run<release_outcome>({operation::abandon, std::move(how), {claim}, send, std::move(done), state_, {claim}});
 }
 
 void scripted_adapter::start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
@@ -207,8 +215,7 @@ void scripted_adapter::start_extend(claim_ptr claim, std::chrono::milliseconds t
     const auto send = [claim, ttl](adapter& backend, completion<extend_outcome> end) {
         backend.start_extend(claim, ttl, std::move(end));
     };
-    run<extend_outcome>(
-        {operation::extend, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
+    run<extend_outcome>({operation::extend, std::move(how), {claim}, send, std::move(done), state_, {claim}});
 }
 
 void scripted_adapter::start_is_valid(claim_ptr claim, completion<valid_outcome> done)
@@ -217,8 +224,7 @@ void scripted_adapter::start_is_valid(claim_ptr claim, completion<valid_outcome>
     const auto send = [claim](adapter& backend, completion<valid_outcome> end) {
         backend.start_is_valid(claim, std::move(end));
     };
-    run<valid_outcome>(
-        {operation::is_valid, std::move(how), claim, nullptr, send, std::move(done), state_, claim, nullptr});
+    run<valid_outcome>({operation::is_valid, std::move(how), {claim}, send, std::move(done), state_, {claim}});
 }
 
 void scripted_adapter::start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done)
@@ -237,8 +243,8 @@ void scripted_adapter::start_wait(claim_ptr claim, lease_clock::time_point until
         end(outcome);
     };
     if (how.what_ == step::action::hold) {
-        return hold_back<woken>({operation::wait, std::move(how), std::move(claim), nullptr, send, std::move(ended),
-            nullptr, nullptr, nullptr});
+        return hold_back<woken>(
+            {operation::wait, std::move(how), {std::move(claim)}, send, std::move(ended), nullptr, {}});
     }
     if (how.what_ == step::action::fail)
         return asio::post(executor(), [end = std::move(ended)]() mutable { end({}); });
@@ -283,7 +289,7 @@ void scripted_adapter::start_hand_over(claim_ptr held, claim_ptr next, completio
         backend.start_hand_over(held, next, std::move(end));
     };
     run<hand_over_outcome>(
-        {operation::hand_over, std::move(how), held, next, send, std::move(done), state_, held, next});
+        {operation::hand_over, std::move(how), {held, next}, send, std::move(done), state_, {held, next}});
 }
 
 void scripted_adapter::start_inspect(std::string key, completion<list_outcome> done)
@@ -292,8 +298,7 @@ void scripted_adapter::start_inspect(std::string key, completion<list_outcome> d
     const auto send = [key = std::move(key)](adapter& backend, completion<list_outcome> end) {
         backend.start_inspect(key, std::move(end));
     };
-    run<list_outcome>(
-        {operation::inspect, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
+    run<list_outcome>({operation::inspect, std::move(how), {}, send, std::move(done), nullptr, {}});
 }
 
 void scripted_adapter::start_break(std::string key, completion<list_outcome> done)
@@ -301,8 +306,7 @@ void scripted_adapter::start_break(std::string key, completion<list_outcome> don
     auto how = begin({operation::break_key, key, {}, {}});
     const auto send = [key = std::move(key)](
                           adapter& backend, completion<list_outcome> end) { backend.start_break(key, std::move(end)); };
-    run<list_outcome>(
-        {operation::break_key, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
+    run<list_outcome>({operation::break_key, std::move(how), {}, send, std::move(done), nullptr, {}});
 }
 
 void scripted_adapter::start_list(filter which, std::string cursor, completion<list_outcome> done)
@@ -310,8 +314,7 @@ void scripted_adapter::start_list(filter which, std::string cursor, completion<l
     auto how = begin({operation::list, which.key.value_or(""), {}, {}});
     const auto send = [which = std::move(which), cursor = std::move(cursor)](adapter& backend,
                           completion<list_outcome> end) { backend.start_list(which, cursor, std::move(end)); };
-    run<list_outcome>(
-        {operation::list, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
+    run<list_outcome>({operation::list, std::move(how), {}, send, std::move(done), nullptr, {}});
 }
 
 void scripted_adapter::start_purge(std::size_t limit, completion<list_outcome> done)
@@ -320,8 +323,22 @@ void scripted_adapter::start_purge(std::size_t limit, completion<list_outcome> d
     const auto send = [limit](adapter& backend, completion<list_outcome> end) {
         backend.start_purge(limit, std::move(end));
     };
-    run<list_outcome>(
-        {operation::purge, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
+    run<list_outcome>({operation::purge, std::move(how), {}, send, std::move(done), nullptr, {}});
+}
+
+void scripted_adapter::start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done)
+{
+    call started{.what = operation::create_all};
+    for (const auto& each : claims) {
+        started.key += (started.key.empty() ? "" : ",") + each->key();
+        const std::lock_guard guard(state_->mutex);
+        state_->enter(*each, operation::create_all);
+    }
+    auto how = begin(std::move(started));
+    const auto send = [claims](adapter& backend, completion<create_all_outcome> end) {
+        backend.start_create_all(claims, std::move(end));
+    };
+    run<create_all_outcome>({operation::create_all, std::move(how), claims, send, std::move(done), state_, claims});
 }
 
 void scripted_adapter::start_close(lease_clock::duration deadline, completion<closed> done)
@@ -329,7 +346,7 @@ void scripted_adapter::start_close(lease_clock::duration deadline, completion<cl
     auto how = begin({operation::close, {}, {}, std::chrono::floor<std::chrono::milliseconds>(deadline)});
     const auto send = [deadline](
                           adapter& backend, completion<closed> end) { backend.start_close(deadline, std::move(end)); };
-    run<closed>({operation::close, std::move(how), nullptr, nullptr, send, std::move(done), nullptr, nullptr, nullptr});
+    run<closed>({operation::close, std::move(how), {}, send, std::move(done), nullptr, {}});
 }
 
 } // namespace colock::testing

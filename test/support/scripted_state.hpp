@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,14 +29,13 @@ struct scripted_adapter::state : context_member
     struct request
     {
         operation what;
-        claim_ptr claim;
-        claim_ptr second_claim;
+        std::vector<claim_ptr> claims;
         std::function<void(scripted_adapter&)> deliver;
         std::function<void(scripted_adapter&)> discard;
 
         [[nodiscard]] bool of(const colock::claim& other) const noexcept
         {
-            return claim.get() == &other || second_claim.get() == &other;
+            return std::ranges::any_of(claims, [&](const auto& each) { return each.get() == &other; });
         }
     };
 
@@ -75,11 +73,11 @@ struct scripted_adapter::state : context_member
         if (what != operation::wait)
             under_way[&subject] = what;
     }
-    void leave(std::initializer_list<const colock::claim*> done)
+    void leave(const std::vector<claim_ptr>& done)
     {
         const std::lock_guard guard(mutex);
-        for (const auto* subject : done)
-            under_way.erase(subject);
+        for (const auto& subject : done)
+            under_way.erase(subject.get());
     }
     void end_wait(const colock::claim* subject)
     {
@@ -117,22 +115,20 @@ struct scripted_adapter::trip
 {
     operation what;
     step how;
-    /// Whose request it is, for the contract of abandon; null where there is none.
-    claim_ptr claim;
-    claim_ptr second_claim;
+    /// Whose request it is, for the contract of abandon.
+    std::vector<claim_ptr> claims;
     std::function<void(adapter&, completion<Outcome>)> send;
     completion<Outcome> done;
-    /// Whose one operation this is.
+    /// Where it is known as the one operation of these.
     std::shared_ptr<state> where;
-    claim_ptr occupies;
-    claim_ptr occupies_too;
+    std::vector<claim_ptr> occupies;
 
     void answer(Outcome outcome)
     {
         if (how.after_)
             how.after_();
         if (where)
-            where->leave({occupies.get(), occupies_too.get()});
+            where->leave(occupies);
         if constexpr (std::is_same_v<Outcome, release_outcome>)
             outcome.others_wait = outcome.others_wait || how.others_wait_;
         else if constexpr (std::is_same_v<Outcome, hand_over_outcome>)

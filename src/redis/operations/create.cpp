@@ -14,8 +14,6 @@ namespace colock::redis::detail {
 
 namespace {
 
-/// A writer's intent outlives this many milliseconds without the writer: about three of its safety polls.
-constexpr int intent_ms = 6000;
 /// What PTTL answers then.
 constexpr std::int64_t no_such_key = -2;
 
@@ -25,6 +23,16 @@ lease_clock::duration remaining_of(const reply& milliseconds_left)
     return std::chrono::milliseconds(
         milliseconds_left.number >= 0 ? std::max<std::int64_t>(milliseconds_left.number, 1) : 0);
 }
+
+} // namespace
+
+create_outcome busy(const reply& milliseconds_left, const reply& owner)
+{
+    const auto holder = remote::parse_stored_owner(owner.text);
+    return create_outcome::busy(remaining_of(milliseconds_left), holder ? holder->owner.owner : std::string());
+}
+
+namespace {
 
 class create_operation final : public operation
 {
@@ -227,8 +235,7 @@ private:
             owner_.writers().saw(*claim_);
         }
         note_answer(owner_, *claim_, sent_on);
-        const auto holder = remote::parse_stored_owner(answer.at(2).text);
-        done_(create_outcome::busy(remaining_of(answer.at(1)), holder ? holder->owner.owner : std::string()));
+        done_(busy(answer.at(1), answer.at(2)));
     }
 
     void granted(operation_ptr self, std::int64_t fence)

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace colock::redis::detail {
 
@@ -24,6 +25,12 @@ using remote::promise;
 
 /// The counter is kept above the server's clock in microseconds: less than this was not, since its data was lost.
 inline constexpr std::int64_t least_fence = 1'600'000'000'000'000;
+
+/// A writer's intent outlives this many milliseconds without the writer: about three of its safety polls.
+inline constexpr int intent_ms = 6000;
+
+/// What a script has answered of whoever is in the way: the time that is left, and what is stored of the owner.
+[[nodiscard]] create_outcome busy(const reply& milliseconds_left, const reply& owner);
 
 enum class create_step : unsigned char
 {
@@ -40,6 +47,10 @@ enum class create_step : unsigned char
 };
 [[nodiscard]] operation_ptr make_create(
     client& owner, claim_ptr claim, completion<create_outcome> done, create_step first);
+
+/// \param claims exclusive ones, of different keys; at least one
+[[nodiscard]] operation_ptr make_create_all(
+    client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done);
 
 [[nodiscard]] operation_ptr make_give_back(
     client& owner, claim_ptr claim, completion<release_outcome> done, promise given);

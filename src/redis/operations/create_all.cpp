@@ -1,0 +1,223 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/operations/operations.hpp"
+
+#include "redis/operations/claim_state.hpp"
+#include "redis/operations/names.hpp"
+#include "redis/operations/script_operation.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::redis::detail {
+
+namespace {
+
+class create_all_operation final : public script_operation
+{
+public:
+    create_all_operation(client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done)
+        : script_operation(owner), claims_(std::move(claims)), done_(std::move(done))
+    {
+        asked_at = claims_.front()->sent();
+    }
+
+    [[nodiscard]] bool may_anchor() const noexcept override { return step_ == step::take; }
+    [[nodiscard]] bool unwanted() const noexcept override
+    {
+        return step_ == step::take && std::ranges::all_of(claims_, [](const auto& each) { return each->cancelled(); });
+    }
+
+private:
+    enum class step : unsigned char
+    {
+        take,
+        /// All are held, but with fences that were not above the clock.
+        lift_fences,
+        /// All are held, but without fences: given back before that is reported.
+        undo,
+    };
+
+    void push(boost::redis::request& request, script::form form) override
+    {
+        const auto& all = scripts::get();
+        switch (step_) {
+        case step::take:
+            if (anchors)
+                owner_.anchor().push(request, script::form::whole);
+            push_words(request, all.acquire_all, form, words_to_take());
+            return;
+        case step::lift_fences:
+            owner_.anchor().push(request, script::form::whole);
+            request.push("INCRBY", config().fence_key, claims_.size());
+            return;
+        case step::undo:
+            push_words(request, all.release_many, script::form::whole, words_to_release());
+            return;
+        }
+    }
+
+    static void push_words(boost::redis::request& request, const script& used, script::form form,
+        std::vector<std::string> keys_and_arguments)
+    {
+        const bool whole = form == script::form::whole;
+        keys_and_arguments.insert(keys_and_arguments.begin(), whole ? std::string(used.text()) : used.digest());
+        request.push_range(whole ? "EVAL" : "EVALSHA", keys_and_arguments);
+    }
+
+    [[nodiscard]] std::vector<std::string> words_to_take() const
+    {
+        std::vector<std::string> words{std::to_string(2 * claims_.size() + 2)};
+        for (const auto& each : claims_)
+            words.push_back(lock_key(config(), each->key()).text());
+        for (const auto& each : claims_)
+            words.push_back(intent_key(config(), each->key()).text());
+        words.push_back(config().fence_key);
+        words.push_back(config().probe_key);
+        for (const auto& each : claims_) {
+            const auto* const state = find_state(*each);
+            stored_value(config(), *each).append_to(words.emplace_back());
+            words.push_back(std::to_string(each->ttl().count()));
+            words.push_back(std::to_string(each->queues() ? intent_ms : 0));
+            words.emplace_back(state && state->intent ? "1" : "0");
+        }
+        return words;
+    }
+
+    [[nodiscard]] std::vector<std::string> words_to_release() const
+    {
+        std::vector<std::string> words{std::to_string(claims_.size() + 1)};
+        for (const auto& each : claims_)
+            words.push_back(lock_key(config(), each->key()).text());
+        words.push_back(config().probe_key);
+        for (const auto& each : claims_)
+            token_text(*each).append_to(words.emplace_back());
+        return words;
+    }
+
+    void answered(operation_ptr self) override
+    {
+        switch (step_) {
+        case step::take:
+            taken(std::move(self), replies[anchors ? 1 : 0]);
+            return;
+        case step::lift_fences:
+            if (replies[1].is(reply::kind::number) && is_high_enough(replies[1].number)) {
+                granted(replies[1].number);
+            } else {
+                problem_ = refusal(replies[0].is_error() ? replies[0] : replies[1]);
+                go_on(std::move(self), step::undo);
+            }
+            return;
+        case step::undo:
+            if (!replies[0].is(reply::kind::array)) {
+                for (const auto& each : claims_)
+                    state_of(*each).granted = true;
+                fail(make_failure(errc::outcome_unknown, problem_->detail));
+            } else {
+                fail(std::move(problem_));
+            }
+            return;
+        }
+    }
+
+    void taken(operation_ptr self, const reply& answer)
+    {
+        if (!answer.is(reply::kind::array))
+            fail(refusal(answer));
+        else if (answer.at(0).number != 1)
+            refused(answer);
+        else if (is_high_enough(answer.at(1).number))
+            granted(answer.at(1).number);
+        else
+            go_on(std::move(self), step::lift_fences);
+    }
+
+    /// \param last of as many as there are claims.
+    [[nodiscard]] bool is_high_enough(std::int64_t last) const noexcept
+    {
+        return last >= least_fence + static_cast<std::int64_t>(claims_.size());
+    }
+
+    void granted(std::int64_t last)
+    {
+        owner_.anchor().saw(last);
+        create_all_outcome outcome{.status = create_status::granted};
+        auto fence = last - static_cast<std::int64_t>(claims_.size());
+        for (const auto& each : claims_) {
+            outcome.fences.push_back(static_cast<std::uint64_t>(++fence));
+            if (auto* const state = find_state(*each)) {
+                state->granted = true;
+                state->intent = false;
+                state->source.reset();
+                note_answer(owner_, *each, sent_on);
+            }
+        }
+        done_(std::move(outcome));
+    }
+
+    /// Of the others nothing was learnt: they hold what they held, and what was in doubt still is.
+    void refused(const reply& answer)
+    {
+        const auto which = static_cast<std::size_t>(answer.at(1).number - 1);
+        if (which >= claims_.size()) {
+            fail(refusal(answer));
+            return;
+        }
+        claim& in_the_way = *claims_[which];
+        auto& state = state_of(in_the_way);
+        state.granted = false;
+        if (answer.items.size() > 4) {
+            state.intent = true;
+            owner_.writers().saw(in_the_way);
+        }
+        note_answer(owner_, in_the_way, sent_on);
+        done_({.which = which, .why = busy(answer.at(2), answer.at(3))});
+    }
+
+    void failed(delivery how, failure_ptr why) override
+    {
+        const bool holds = step_ != step::take;
+        if (how == delivery::unanswered || holds) {
+            for (const auto& each : claims_) {
+                auto& state = state_of(*each);
+                state.granted = state.granted || holds;
+                if (how != delivery::unanswered)
+                    continue;
+                state.creates.add(sent_on);
+                // The answer that was lost may have told of one.
+                state.intent = state.intent || (step_ == step::take && each->queues());
+                if (step_ == step::undo)
+                    each->spend();
+            }
+            if (why->code != errc::outcome_unknown)
+                why = make_failure(errc::outcome_unknown, why->detail, why->cause);
+        }
+        fail(std::move(why));
+    }
+
+    void go_on(operation_ptr self, step next)
+    {
+        step_ = next;
+        resubmit(std::move(self));
+    }
+    void fail(failure_ptr why)
+    {
+        done_({.status = create_status::failed, .why = create_outcome::failed(std::move(why))});
+    }
+
+    const std::vector<claim_ptr> claims_;
+    completion<create_all_outcome> done_;
+    failure_ptr problem_;
+    step step_ = step::take;
+};
+
+} // namespace
+
+operation_ptr make_create_all(client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done)
+{
+    return std::make_unique<create_all_operation>(owner, std::move(claims), std::move(done));
+}
+
+} // namespace colock::redis::detail

@@ -1,0 +1,256 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "contract.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace colock::contract {
+
+// Several locks in one step.
+
+namespace {
+
+using claims = std::vector<plain_claim_ptr>;
+
+claims exclusive_ones(const std::vector<std::string>& keys, std::chrono::milliseconds ttl = driver::long_ttl)
+{
+    claims made;
+    for (const auto& key : keys)
+        made.push_back(driver::exclusive(key, ttl));
+    return made;
+}
+
+void give_all_back(const subject& on, const claims& held)
+{
+    for (const auto& each : held)
+        on.give_back(each);
+}
+
+} // namespace
+
+COLOCK_CONTRACT_CASE(adapter, several_free_locks_are_granted_together, &capabilities::several)
+{
+    const auto all = exclusive_ones({"a", "b", "c"});
+    for (const auto fence : on.grant_all(all))
+        BOOST_TEST((fence > 0) == on.able().fence);
+    for (const auto& each : all) {
+        on.check_held(each);
+        on.refuse(on.one_attempt(each->key()));
+        on.give_back(each);
+        on.check_not_held(each);
+    }
+    BOOST_TEST(on.grant_all({}).empty());
+    const auto alone = exclusive_ones({"a"});
+    on.grant_all(alone);
+    on.give_back(alone.front());
+}
+
+COLOCK_CONTRACT_CASE(adapter, one_busy_lock_of_several_keeps_all_from_being_granted, &capabilities::several)
+{
+    const std::vector<std::string> keys{"a", "b", "c"};
+    for (std::size_t taken = 0; taken < keys.size(); ++taken) {
+        const auto holder = on.exclusive(keys[taken], on.short_ttl() * 100);
+        on.grant(holder);
+        const auto all = exclusive_ones(keys);
+        const auto outcome = on.refuse_all(all);
+        BOOST_TEST(outcome.which == taken);
+        BOOST_TEST((outcome.why.status == create_status::busy));
+        BOOST_TEST((outcome.why.retry_after <= on.short_ttl() * 100));
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            on.check_not_held(all[i]);
+            if (i == taken)
+                continue;
+            const auto other = on.one_attempt(keys[i]);
+            on.grant(other);
+            on.give_back(other);
+        }
+        on.check_held(holder);
+        on.give_back(holder);
+        on.grant_all(all);
+        give_all_back(on, all);
+    }
+}
+
+COLOCK_CONTRACT_CASE(adapter, who_is_in_the_way_of_several_is_told, &capabilities::several)
+{
+    const plain_claim_ptr holder = new plain_claim({.key = "b",
+        .ttl = driver::long_ttl,
+        .owner = std::make_shared<const owner_data>(owner_data{.owner = "someone"})});
+    on.grant(holder);
+    const auto all = exclusive_ones({"a", "b"});
+    const auto why = on.refuse_all(all).why;
+    BOOST_TEST(why.holder == "someone");
+    BOOST_TEST((why.retry_after > driver::long_ttl / 2));
+    on.abandon(all[1]);
+    on.give_back(holder);
+}
+
+COLOCK_CONTRACT_CASE(
+    adapter, fences_of_several_are_above_all_that_were_before, &capabilities::several, &capabilities::fence)
+{
+    const std::vector<std::string> keys{"a", "b", "c"};
+    std::vector<std::uint64_t> before(keys.size());
+    for (int i = 0; i < 3; ++i) {
+        const auto all = exclusive_ones(keys);
+        const auto fences = on.grant_all(all);
+        for (std::size_t k = 0; k < keys.size(); ++k)
+            BOOST_TEST(fences[k] > before[k]);
+        give_all_back(on, all);
+        for (std::size_t k = 0; k < keys.size(); ++k) {
+            const auto single = on.exclusive(keys[k]);
+            before[k] = on.grant(single);
+            BOOST_TEST(before[k] > fences[k]);
+            on.give_back(single);
+        }
+    }
+}
+
+COLOCK_CONTRACT_CASE(adapter, several_that_hold_are_granted_again, &capabilities::several)
+{
+    const auto all = exclusive_ones({"a", "b", "c"});
+    const auto first = on.grant_all(all);
+    BOOST_TEST(on.extend(all[1], on.short_ttl()).status == extend_status::extended);
+    const auto second = on.grant_all(all);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        BOOST_TEST(second[i] >= first[i]);
+    // For a new ttl.
+    on.pass_time(on.short_ttl() * 11 / 10);
+    for (const auto& each : all)
+        on.check_held(each);
+    give_all_back(on, all);
+    // Some of them hold already, one by itself.
+    on.grant(all[0]);
+    on.grant_all(all);
+    for (const auto& each : all) {
+        on.check_held(each);
+        on.give_back(each);
+        on.check_not_held(each);
+    }
+}
+
+COLOCK_CONTRACT_CASE(adapter, several_that_are_refused_keep_what_they_had, &capabilities::several)
+{
+    const auto all = exclusive_ones({"a", "b"});
+    const auto holder = on.exclusive("b");
+    on.grant(holder);
+    on.grant(all[0]);
+    BOOST_TEST(on.refuse_all(all).which == 1U);
+    on.check_held(all[0]);
+    on.give_back(all[0]);
+    on.give_back(holder);
+    on.abandon(all[1]);
+}
+
+COLOCK_CONTRACT_CASE(adapter, several_wait_for_readers_to_leave, &capabilities::several, &capabilities::shared)
+{
+    const auto reader = on.shared("b"), second = on.shared("b");
+    on.grant(reader);
+    on.grant(second);
+    const auto all = exclusive_ones({"a", "b"});
+    BOOST_TEST(on.refuse_all(all).which == 1U);
+    on.give_back(reader);
+    BOOST_TEST(on.refuse_all(all).which == 1U);
+    // What waits is a writer: it is not overtaken by readers that come later.
+    on.refuse(on.one_attempt("b", lock_mode::shared));
+    on.give_back(second);
+    on.grant_all(all);
+    give_all_back(on, all);
+    // And nothing is left that would stop any.
+    const auto third = on.shared("b");
+    on.grant(third);
+    on.give_back(third);
+}
+
+COLOCK_CONTRACT_CASE(adapter, several_that_are_given_up_stop_no_reader, &capabilities::several, &capabilities::shared)
+{
+    const auto reader = on.shared("b");
+    on.grant(reader);
+    const auto all = exclusive_ones({"a", "b"});
+    on.refuse_all(all);
+    for (const auto& each : all)
+        BOOST_TEST(on.abandon(each).status == release_status::not_held);
+    const auto second = on.shared("b");
+    on.grant(second);
+    on.give_back(reader);
+    on.give_back(second);
+}
+
+COLOCK_CONTRACT_CASE(adapter, several_are_granted_where_all_has_expired, &capabilities::several, &capabilities::expires)
+{
+    const auto expired = on.exclusive("a", on.short_ttl());
+    on.grant(expired);
+    const auto reader = on.able().shared ? on.shared("b", 0, on.short_ttl()) : on.exclusive("b", on.short_ttl());
+    on.grant(reader);
+    const auto another = on.able().shared ? on.shared("b", 0, on.short_ttl()) : on.exclusive("d", on.short_ttl());
+    on.grant(another);
+    on.pass_time(on.short_ttl());
+    const auto all = exclusive_ones({"a", "b", "c"});
+    on.grant_all(all);
+    on.check_not_held(expired);
+    on.check_not_held(reader);
+    give_all_back(on, all);
+}
+
+COLOCK_CONTRACT_CASE(adapter, each_of_several_has_its_own_ttl, &capabilities::several, &capabilities::expires)
+{
+    const auto brief = on.exclusive("a", on.short_ttl()), lasting = on.exclusive("b");
+    on.grant_all({brief, lasting});
+    on.pass_time(on.short_ttl());
+    on.check_not_held(brief);
+    on.check_held(lasting);
+    on.give_back(lasting);
+    if (!on.able().no_ttl)
+        return;
+    const auto eternal = on.exclusive("b", 0ms);
+    on.grant_all({brief, eternal});
+    on.pass_time(on.short_ttl());
+    on.check_not_held(brief);
+    on.check_held(eternal);
+    on.give_back(eternal);
+}
+
+COLOCK_CONTRACT_CASE(
+    adapter, the_one_of_several_that_is_in_the_way_is_waited_for, &capabilities::several, &capabilities::events)
+{
+    const auto holder = on.exclusive("b");
+    on.grant(holder);
+    const auto all = exclusive_ones({"a", "b"});
+    BOOST_TEST(on.refuse_all(all).which == 1U);
+    const auto waiting = testing::start(on.io(), on.backend().wait(all[1], lease_clock::time_point::max()));
+    on.give_back(holder);
+    testing::run_until(on.io(), [&] { return waiting.done(); });
+    on.grant_all(all);
+    give_all_back(on, all);
+}
+
+COLOCK_CONTRACT_CASE(adapter, two_that_want_the_same_several_are_never_both_granted, &capabilities::several)
+{
+    const auto other = on.another();
+    for (int round = 0; round < 20; ++round) {
+        const auto mine = exclusive_ones({"a", "b", "c"}), theirs = exclusive_ones({"c", "b", "a"});
+        std::vector<create_status> answers;
+        for (const auto* each : {&mine, &theirs}) {
+            std::vector<claim_ptr> sent;
+            for (const auto& claim : *each)
+                sent.push_back(testing::sent_now(claim));
+            auto& backend = each == &mine ? on.backend() : other.backend();
+            backend.start_create_all(
+                std::move(sent), [&](create_all_outcome outcome) { answers.push_back(outcome.status); });
+        }
+        testing::run_until(on.io(), [&] { return answers.size() == 2; });
+        BOOST_TEST(std::count(answers.begin(), answers.end(), create_status::granted) == 1);
+        std::size_t held = 0;
+        for (const auto& each : mine)
+            held += on.valid(each).valid ? 1 : 0;
+        BOOST_TEST((held == 0U || held == 3U));
+        for (const auto& each : mine)
+            on.abandon(each);
+        for (const auto& each : theirs)
+            other.abandon(each);
+    }
+}
+
+} // namespace colock::contract
