@@ -76,10 +76,16 @@ void postbox::tell_news(session_events& to)
 
 void postbox::tell_some(session_events* to)
 {
+    if (told_.empty())
+        return;
+    // Its size matters: only when somebody asks for a kilobyte does glibc join the small blocks that were freed, of the
+    // driver's requests above all. Those of 10,000, put off until then, took 14 ms at once.
+    std::vector<std::unique_ptr<told>> part;
+    part.reserve(most_told);
     for (int told_so_far = 0; told_so_far < most_told && !told_.empty();) {
-        const std::unique_ptr<told> each(&told_.front());
+        part.emplace_back(&told_.front());
         told_.pop_front();
-        told_so_far += tell_one(*each, to);
+        told_so_far += tell_one(*part.back(), to);
     }
 }
 
