@@ -125,6 +125,7 @@ setup_build() {
     # The headers are also those of the client with threads, which cannot be installed beside it: whoever has that one
     # keeps it, and does without colock::zookeeper.
     need '[ -f /usr/include/zookeeper/zookeeper.h ] || [ -z "$debian" ]' libzookeeper-st-dev "ZooKeeper's C client"
+    need 'pkg-config --exists sqlite3' libsqlite3-dev "SQLite >= 3.7 with its headers"
     need 'pkg-config --exists libmongoc-1.0 || [ -z "$debian" ]' libmongoc-dev "libmongoc >= 1.23 with its headers"
     install_missing
     . "$colock_root/scripts/environment.sh"

@@ -1,0 +1,55 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+//
+// What docs/fencing.md shows of a document in MongoDB, compiled and run.
+
+#include "locker_scene.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace colock::testing {
+
+namespace {
+
+//[ mongo
+// Of a document that is there, with a fence of its own: {_id: "cart", fence: 0}. With an upsert, who comes late would
+// try to create it once more, and fail by its _id. An answer with n = 0: a later holder has written.
+std::string update_unless_older(const std::string& id, const std::string& value, std::uint64_t fence)
+{
+    const auto number = R"({"$numberLong":")" + std::to_string(fence) + "\"}";
+    return R"({"update":"carts","updates":[{)"
+           R"("q":{"_id":")" +
+           id + R"(","fence":{"$lte":)" + number +
+           R"(}},)"
+           R"("u":{"$set":{"fence":)" +
+           number + R"(,"value":")" + value + R"("}}}],"writeConcern":{"w":"majority"}})";
+}
+//]
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(mongo_lockers, mongo_scene, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(a_document_keeps_out_who_was_paused)
+{
+    const auto locks = add();
+    static_cast<void>(ask(R"({"insert":"carts","documents":[{"_id":"cart","fence":{"$numberLong":"0"}}]})"));
+    const auto put = [&](const std::string& value, std::uint64_t fence) {
+        const auto answer = ask(update_unless_older("cart", value, fence));
+        bson_iter_t written;
+        BOOST_TEST_REQUIRE(bson_iter_init_find(&written, answer.get(), "n"));
+        return bson_iter_as_int64(&written) == 1;
+    };
+    const auto paused = run(locks.acquire("k"));
+    BOOST_TEST(put("by the first", paused.fence()));
+    static_cast<void>(run(locks.break_lock("k")));
+    const auto next = run(locks.acquire("k"));
+    BOOST_TEST(put("by the second", next.fence()));
+    BOOST_TEST(!put("too late", paused.fence()));
+    BOOST_TEST(put("once more", next.fence()));
+    BOOST_TEST(ask(R"({"find":"carts"})").to_json().find("once more") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
