@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "locker_scene.hpp"
+#include "support/relay.hpp"
 
 #include <string>
 #include <vector>
@@ -38,6 +39,26 @@ BOOST_AUTO_TEST_CASE(
     // Whoever waits looks once more when there is another.
     until([&] { return ours.stats().busy >= 3; });
     run(held.release(on_failure::raise));
+    run(waiting.get(io).release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(a_change_stream_that_says_nothing_is_not_believed_for_long)
+{
+    relay link(server->port());
+    auto how = options(mongodb_url(link.port()));
+    how.operation_timeout = 500ms;
+    const auto ours = add(how);
+    const auto by = last;
+    const auto theirs = add();
+    auto held = run(theirs.acquire("k", {.ttl = 1h}));
+    auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
+    until([&] { return mongo::waiting(*by) == mongo::waiting_by::change_stream && ours.stats().busy >= 2; });
+    // From its connection comes nothing more, and nobody is told.
+    link.cut_at_bytes("getMore", loss::time);
+    until([&] { return link.cuts() == 1; });
+    run(held.release(on_failure::raise));
+    until([&] { return mongo::waiting(*by) != mongo::waiting_by::change_stream; });
+    BOOST_TEST(!waiting.done());
     run(waiting.get(io).release(on_failure::raise));
 }
 
