@@ -1,0 +1,110 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "locker_scene.hpp"
+#include "support/driver.hpp"
+#include "support/print.hpp"
+#include "support/relay.hpp"
+
+#include <colock/remote_contract.hpp>
+
+#include <string>
+#include <utility>
+
+namespace colock::testing {
+namespace {
+
+/// What it says can be kept by its link until the connection is long dead.
+struct late_client
+{
+    explicit late_client(const mongo_scene& on, asio::io_context& io, std::chrono::milliseconds operation_timeout = 20s)
+        : link(on.server->port()), speak(io, mongo::make_adapter(io.get_executor(), how(operation_timeout)))
+    {
+        const auto warm = driver::exclusive("warm");
+        speak.grant(warm);
+        speak.give_back(warm);
+    }
+
+    [[nodiscard]] mongo::options how(std::chrono::milliseconds operation_timeout) const
+    {
+        return {.url = mongodb_url(link.port()), .operation_timeout = operation_timeout, .idle_timeout = 10min};
+    }
+    /// It is on its way when its connection ends.
+    void check_overtaken(const plain_claim_ptr& claim)
+    {
+        link.hold();
+        auto creating = start(speak.io(), speak.backend().create(sent_now(claim)));
+        run_until(speak.io(), [&] { return link.keeps("findAndModify"); });
+        link.hang_up();
+        const auto ended = creating.get(speak.io());
+        BOOST_TEST_REQUIRE((ended.status == create_status::failed));
+        BOOST_TEST(ended.error->code == errc::outcome_unknown);
+    }
+
+    relay link;
+    driver speak;
+};
+
+/// Another sees the server as it is.
+struct late_scene : mongo_scene
+{
+    const driver direct{io, mongo::make_adapter(io.get_executor(), options())};
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(mongo_late_requests, late_scene, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(a_create_that_is_too_late_leaves_no_trace_of_who_waits)
+{
+    for (const auto& held : {driver::shared("k"), driver::exclusive("k")}) {
+        late_client waits(*this, io, 500ms);
+        direct.grant(held);
+        waits.check_overtaken(driver::exclusive("k"));
+        contract::pass_real_time(io, 2s);
+        waits.link.deliver();
+        const auto left = lock_document("k");
+        for (const auto* const mark : {"\"w\"", "\"wb\"", "\"wt\" : \"", "\"d\""})
+            BOOST_TEST(left.find(mark) == std::string::npos, left);
+        if (held->mode() == lock_mode::shared) {
+            const auto beside = driver::shared("k");
+            direct.grant(beside);
+            direct.give_back(beside);
+        }
+        direct.give_back(held);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_late_create_does_not_overrule_what_was_asked_later)
+{
+    for (const auto& claim : {driver::exclusive("k", 1min), driver::shared("k", 2, 1min)}) {
+        late_client some(*this, io);
+        some.check_overtaken(claim);
+        const auto fence = some.speak.grant(claim);
+        BOOST_TEST((some.speak.extend(claim, 1h).status == extend_status::extended));
+        some.link.deliver();
+        const auto held = direct.inspect("k");
+        BOOST_TEST_REQUIRE(held.size() == 1U);
+        BOOST_TEST((held[0].remaining > 30min));
+        BOOST_TEST(held[0].fence == fence);
+        some.speak.check_held(claim);
+        BOOST_TEST((some.speak.abandon(claim).status == release_status::released));
+        BOOST_TEST(holders_at(server->port()).empty());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_late_create_is_refused_though_everything_else_was_purged)
+{
+    for (const auto& claim : {driver::exclusive("k"), driver::shared("k")}) {
+        late_client some(*this, io);
+        some.check_overtaken(claim);
+        BOOST_TEST((some.speak.abandon(claim).status == release_status::not_held));
+        // As if nobody had held it for two days.
+        static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$set":{"p":{"$date":0}}}}]})"));
+        BOOST_TEST(direct.purge().empty());
+        some.link.deliver();
+        BOOST_TEST(holders_at(server->port()).empty());
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
