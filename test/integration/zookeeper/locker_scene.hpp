@@ -4,6 +4,7 @@
 #include "server.hpp"
 #include "support/notes.hpp"
 #include "support/run.hpp"
+#include "support/witness.hpp"
 
 #include <colock/locker.hpp>
 #include <colock/zookeeper/adapter.hpp>
@@ -26,33 +27,6 @@
 namespace colock::testing {
 
 using namespace std::chrono_literals;
-
-/// Sees all grants of one key.
-class witness
-{
-public:
-    /// None of those that were granted before, and let nobody else in beside them, is believed in any more.
-    void granted(const lock& now)
-    {
-        const bool alone = now.mode() == lock_mode::exclusive;
-        BOOST_TEST(now.fence() > (alone ? fence_ : exclusive_fence_));
-        fence_ = std::max(fence_, now.fence());
-        if (alone)
-            exclusive_fence_ = now.fence();
-        BOOST_TEST(std::ranges::none_of(inside_,
-            [&](const lock* each) { return (alone || each->mode() == lock_mode::exclusive) && each->held(); }));
-        inside_.push_back(&now);
-        ++grants;
-    }
-    void left(const lock& by) { std::erase(inside_, &by); }
-
-    int grants = 0;
-
-private:
-    std::uint64_t fence_ = 0;
-    std::uint64_t exclusive_fence_ = 0;
-    std::vector<const lock*> inside_;
-};
 
 /// Lockers that are to each other what other processes are: each has a session of its own.
 class locker_scene

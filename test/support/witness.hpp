@@ -1,0 +1,41 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/lock.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace colock::testing {
+
+/// Sees all grants of one key.
+class witness
+{
+public:
+    /// None of those that were granted before, and let nobody else in beside them, is believed in any more.
+    void granted(const lock& now)
+    {
+        const bool alone = now.mode() == lock_mode::exclusive;
+        BOOST_TEST(now.fence() > (alone ? fence_ : exclusive_fence_));
+        fence_ = std::max(fence_, now.fence());
+        if (alone)
+            exclusive_fence_ = now.fence();
+        BOOST_TEST(std::ranges::none_of(inside_,
+            [&](const lock* each) { return (alone || each->mode() == lock_mode::exclusive) && each->held(); }));
+        inside_.push_back(&now);
+        ++grants;
+    }
+    void left(const lock& by) { std::erase(inside_, &by); }
+
+    int grants = 0;
+
+private:
+    std::uint64_t fence_ = 0;
+    std::uint64_t exclusive_fence_ = 0;
+    std::vector<const lock*> inside_;
+};
+
+} // namespace colock::testing
