@@ -1,5 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "locker_scene.hpp"
+#include "mongo/query.hpp"
+#include "support/driver.hpp"
+#include "support/print.hpp"
 #include "support/relay.hpp"
 
 #include <string>
@@ -87,6 +90,94 @@ BOOST_AUTO_TEST_CASE(without_change_streams_waiters_poll)
     until([&] { return mongo::waiting(*by) == mongo::waiting_by::poll; });
     run(held.release(on_failure::raise));
     run(waiting.get(io).release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_released_while_there_was_no_change_stream_is_heard_of_when_there_is)
+{
+    bool heard = false;
+    // Whoever has waited for ten seconds looks again by itself: that is not what is meant.
+    for (int attempts = 0; attempts < 3 && !heard; ++attempts) {
+        relay link(server->port());
+        const auto ours = add(options(mongodb_url(link.port()))), theirs = add();
+        auto held = run(theirs.acquire("k", {.ttl = 1h}));
+        const auto begun = lease_clock::now();
+        auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
+        until([&] { return ours.stats().busy >= 2; });
+        link.refuse(true);
+        run(held.release(on_failure::raise));
+        link.refuse(false);
+        auto next = waiting.get(io);
+        heard = lease_clock::now() - begun < 9s;
+        run(next.release(on_failure::raise));
+    }
+    BOOST_TEST(heard);
+}
+
+namespace {
+
+/// One who holds, and another who waits, and so is told of releases by what it looks at.
+struct told_scene : mongo_scene
+{
+    [[nodiscard]] std::int64_t counted(const std::string& key) const
+    {
+        std::int64_t count = 0;
+        mongo::detail::for_each_document(
+            ask(R"({"find":"locks","filter":{"_id":")" + key + "\"}}"), [&](const bson_iter_t& each) {
+                bson_iter_t fields;
+                if (bson_iter_recurse(&each, &fields) && bson_iter_find(&fields, "g"))
+                    count = bson_iter_as_int64(&fields);
+            });
+        return count;
+    }
+    void check_told(const plain_claim_ptr& held, bool told_of, const std::function<void()>& act)
+    {
+        const auto key = std::string(held->key());
+        some.grant(held);
+        act();
+        BOOST_TEST(counted(key) == 0);
+        if (some.inspect(key).empty())
+            some.grant(held);
+        const auto waits = held->mode() == lock_mode::shared ? driver::shared(key, 1) : driver::exclusive(key);
+        other.refuse(waits);
+        act();
+        BOOST_TEST(counted(key) == (told_of ? 1 : 0));
+    }
+
+    const driver some{io, mongo::make_adapter(io.get_executor(), options())};
+    const driver other{io, mongo::make_adapter(io.get_executor(), options())};
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(those_who_wait_are_told_whenever_a_lock_becomes_free_earlier_than_was_said, told_scene)
+{
+    for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+        const auto claim = [&](const std::string& key) {
+            const auto name = key + (mode == lock_mode::shared ? ", shared" : "");
+            return mode == lock_mode::shared ? driver::shared(name) : driver::exclusive(name);
+        };
+        const auto released = claim("released"), abandoned = claim("abandoned"), broken = claim("broken"),
+                   shortened = claim("shortened"), lengthened = claim("lengthened");
+        check_told(released, true, [&] { some.give_back(released); });
+        check_told(abandoned, true, [&] { BOOST_TEST((some.abandon(abandoned).status == release_status::released)); });
+        check_told(broken, true, [&] { BOOST_TEST(other.break_key(std::string(broken->key())).size() == 1U); });
+        check_told(shortened, true, [&] {
+            BOOST_TEST((some.extend(shortened, 10min).status == extend_status::extended));
+            BOOST_TEST((some.extend(shortened, 20min).status == extend_status::extended));
+        });
+        check_told(
+            lengthened, false, [&] { BOOST_TEST((some.extend(lengthened, 2h).status == extend_status::extended)); });
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(readers_that_a_writer_has_kept_out_are_told_when_it_gives_up, told_scene)
+{
+    some.grant(driver::shared("k"));
+    const auto writer = driver::exclusive("k");
+    some.refuse(writer);
+    other.refuse(driver::shared("k"));
+    some.abandon(writer);
+    BOOST_TEST(counted("k") == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
