@@ -23,8 +23,12 @@ constexpr std::array conflicts{11000, 112, 24, 46, 208};
 constexpr std::array not_primary{10107, 13435, 10058};
 /// HostUnreachable, HostNotFound, NetworkTimeout, ShutdownInProgress, MaxTimeMSExpired, WriteConcernFailed,
 /// PrimarySteppedDown, ExceededTimeLimit, SocketException, InterruptedAtShutdown, Interrupted,
-/// InterruptedDueToReplStateChange, NotPrimaryOrSecondary.
-constexpr std::array in_doubt{6, 7, 89, 91, 50, 64, 189, 262, 9001, 11600, 11601, 11602, 13436};
+/// InterruptedDueToReplStateChange, NotPrimaryOrSecondary; FailedToSatisfyReadPreference,
+/// NetworkInterfaceExceededTimeLimit, KeyNotFound (of what signs the time in an answer), InterruptedDueToStorageChange.
+constexpr std::array in_doubt{6, 7, 89, 91, 50, 64, 189, 262, 9001, 11600, 11601, 11602, 13436, 133, 202, 211, 355};
+/// The server has turned it away for now: TemporarilyUnavailable, AdmissionQueueOverflow, RateLimitExceeded,
+/// PooledConnectionAcquisitionRejected, IngressRequestRateLimitExceeded. To ask at once would make it worse.
+constexpr std::array overloads{365, 433, 449, 450, 462};
 /// Unauthorized, AuthenticationFailed, and what they are called by those who serve it to others.
 constexpr std::array denials{13, 18, 8000, 33};
 
@@ -43,6 +47,11 @@ std::string name_of(const answer& got)
     if (bson_iter_init_find(&found, got.reply.get(), "codeName") && BSON_ITER_HOLDS_UTF8(&found))
         (name += ", ") += bson_iter_utf8(&found, nullptr);
     return name;
+}
+
+failure_ptr not_now(const answer& got)
+{
+    return make_failure(errc::unavailable, "the server could not do this now (" + name_of(got) + ')');
 }
 
 } // namespace
@@ -89,10 +98,12 @@ failure_ptr failure_of(const answer& got)
             const error_code cause = got.cause ? got.cause : asio::error::host_unreachable;
             return make_failure(errc::unavailable, "no connection could be made: " + got.why, cause);
         }
-        return make_failure(errc::unavailable, "the server could not do this now (" + name_of(got) + ')');
+        return not_now(got);
     case verdict::refused:
         break;
     }
+    if (is_one_of(overloads, got.code))
+        return not_now(got);
     if (is_one_of(denials, got.code)) {
         return make_failure(errc::access_denied,
             "the server refuses this user, or has no right for it (" + name_of(got) +

@@ -73,6 +73,17 @@ BOOST_AUTO_TEST_CASE(
     BOOST_TEST(!run(ours.try_acquire("k")).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(a_server_that_turns_requests_away_is_asked_again, *boost::unit_test::precondition(has_fail_points))
+{
+    const auto ours = add();
+    run(run(ours.acquire("warm")).release());
+    for (const auto* const code : {"365", "462"}) {
+        fail(R"({"failCommands":["findAndModify"],"errorCode":)"s + code + '}', 2);
+        run(run(ours.acquire("k")).release(on_failure::raise));
+    }
+    BOOST_TEST(told->suspensions == 0);
+}
+
 BOOST_AUTO_TEST_CASE(many_create_the_same_new_key_at_once_and_one_is_granted)
 {
     std::vector<locker> all;
