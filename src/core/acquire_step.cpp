@@ -12,9 +12,6 @@ namespace colock::detail {
 
 namespace {
 
-/// An uncontended acquire in memory never suspends; every so often it lets others run.
-constexpr unsigned immediate_grants_in_a_row = 64;
-
 void take_back_late_grant(core& self, const record::ptr& wanted, lease_clock::time_point now)
 {
     {

@@ -52,6 +52,24 @@ void core::on_created(record& subject, create_outcome&& outcome)
     todo.run(*this);
 }
 
+void core::on_passed_over(record& subject)
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex);
+        subject.under_way = operation::none;
+        if (subject.where() == phase::ended || subject.inherited())
+            return;
+        if (subject.where() == phase::acquiring)
+            subject.notify(todo.wakes);
+        else if (subject.left_trace)
+            cleaning.give_back(subject, todo);
+        else
+            cleaning.end(subject, true, todo);
+    }
+    todo.run(*this);
+}
+
 void core::on_woken(const record::ptr& waiting, std::uint32_t wait_number)
 {
     work todo;

@@ -56,6 +56,8 @@ public:
 
     // What the adapter tells, through the record, which the caller keeps.
     void on_created(record& wanted, create_outcome&& outcome);
+    /// It was asked for with others, one of which was in the way: nothing has changed for it.
+    void on_passed_over(record& wanted);
     void on_given_back(record& ending, release_outcome&& outcome);
     void on_handed_over(record& ending, record& next, hand_over_outcome&& outcome);
     void on_extended(const record::ptr& held, extend_outcome outcome);

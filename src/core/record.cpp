@@ -83,6 +83,12 @@ void record::on_created(create_outcome&& result)
         alive->on_created(*this, std::move(result));
 }
 
+void record::on_passed_over()
+{
+    if (const pinned_core alive{*this})
+        alive->on_passed_over(*this);
+}
+
 void record::on_given_back(release_outcome&& result)
 {
     if (const pinned_core alive{*this})

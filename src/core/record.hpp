@@ -123,6 +123,7 @@ public:
     void at_risk() noexcept override;
     void lost(lost_reason reason) noexcept override;
     void on_created(create_outcome&& outcome);
+    void on_passed_over();
     void on_given_back(release_outcome&& outcome);
     void on_extended(extend_outcome outcome);
 

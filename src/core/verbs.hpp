@@ -30,7 +30,7 @@ namespace colock::detail::verbs {
 [[nodiscard]] asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted);
 [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, record::ptr wanted);
 
-// group.cpp
+// acquire_all.cpp
 [[nodiscard]] asio::awaitable<lock_group> acquire_all(
     std::shared_ptr<core> self, std::vector<std::string> keys, acquire_options options);
 

@@ -1,6 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "locker_verbs.hpp"
 
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/post.hpp>
+
+#include <cstddef>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
 namespace colock::contract {
 
 // Shared.
@@ -71,7 +80,8 @@ COLOCK_CONTRACT_CASE(locker, a_group_holds_nothing_while_it_waits)
     auto blocker = run_coro(on.io(), other.acquire("b"));
     auto waiting = testing::start(on.io(), mine.acquire_all(strings{"a", "b", "c"}));
     const auto free = [&](const char* key) { return !is_taken(on, other, key); };
-    pass_slowly_until(on, [&] { return mine.stats().grants > 0 && mine.stats().busy > 0 && free("a"); });
+    pass_slowly_until(
+        on, [&] { return (mine.stats().grants > 0 || on.able().several) && mine.stats().busy > 0 && free("a"); });
     BOOST_TEST(!waiting.done());
     BOOST_TEST(free("c"));
     run_coro(on.io(), blocker.release(on_failure::raise));
@@ -110,6 +120,45 @@ COLOCK_CONTRACT_CASE(locker, groups_in_opposite_orders_do_not_deadlock)
         on.pass_time(on.short_ttl() / 20);
     first.get(on.io());
     second.get(on.io());
+}
+
+COLOCK_CONTRACT_CASE(locker, many_groups_of_random_keys_do_not_deadlock)
+{
+    // One by one each takes many round trips.
+    const int lists = on.able().several ? 1000 : 100;
+    constexpr std::size_t crowd = 64;
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    std::mt19937 random(7);
+    std::map<std::string, int> holders;
+    int begun = 0;
+    std::size_t ended = 0;
+    const auto random_keys = [&] {
+        strings keys;
+        for (auto left = 2 + random() % 4; left > 0; --left)
+            keys.push_back("k" + std::to_string(random() % 20));
+        return keys;
+    };
+    const auto work = [&](const locker& by) -> asio::awaitable<void> {
+        while (begun++ < lists) {
+            auto group = co_await by.acquire_all(random_keys());
+            BOOST_TEST(group.held());
+            for (const auto& each : group.locks())
+                BOOST_TEST(++holders[each.key()] == 1);
+            co_await asio::post(asio::deferred);
+            for (const auto& each : group.locks())
+                --holders[each.key()];
+            co_await group.release();
+        }
+        ++ended;
+    };
+    std::vector<testing::running<void>> all;
+    for (std::size_t n = 0; n < crowd; ++n)
+        all.push_back(testing::start(on.io(), work(n % 2 ? mine : other)));
+    for (int i = 0; i < 4000 && ended < crowd; ++i)
+        on.pass_time(on.short_ttl() / 50);
+    BOOST_TEST_REQUIRE(ended == crowd, ended << " of " << crowd << " have ended");
+    for (auto& each : all)
+        each.get(on.io());
 }
 
 COLOCK_CONTRACT_CASE(locker, the_global_lock_is_one_lock)

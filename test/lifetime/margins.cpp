@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/abilities.hpp"
 #include "support/rig.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -141,7 +142,8 @@ BOOST_AUTO_TEST_SUITE(group_ends)
 
 BOOST_AUTO_TEST_CASE(what_a_group_gives_back_does_not_outlast_its_total_time)
 {
-    rig on(behind::scripted, {.operation_timeout = 20s});
+    rig on(behind::scripted);
+    take_one_by_one(on, true, {.operation_timeout = 20s});
     colock::locker other(on.memory);
     auto busy = on.run(other.acquire("z", {.ttl = 0ms}));
     on.script->always(operation::release, step::hold());
@@ -162,6 +164,7 @@ BOOST_AUTO_TEST_CASE(what_a_group_gives_back_does_not_outlast_its_total_time)
 BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_a_group_holding_nothing)
 {
     rig on(behind::scripted);
+    take_one_by_one(on);
     colock::locker other(on.memory);
     auto busy = on.run(other.acquire("z", {.ttl = 0ms}));
     on.script->always(operation::release, step::pass().delay(1s));

@@ -62,6 +62,10 @@ std::vector<scenario> make_scenarios()
     const auto all_front = [](stage& s) {
         s.on.locker->async_acquire_all(std::vector<std::string>{"a", "k", "z"}, s.handler());
     };
+    const auto all_shared_verb = [](stage& s) { s.spawn(s.on.locker->acquire_all({"a", "k", "z"}, shared)); };
+    const auto all_shared_front = [](stage& s) {
+        s.on.locker->async_acquire_all(std::vector<std::string>{"a", "k", "z"}, shared, s.handler());
+    };
     const auto with_verb = [](auto body) {
         return [body](stage& s) { s.spawn(s.on.locker->with_lock("k", {.ttl = 10h}, body)); };
     };
@@ -119,6 +123,10 @@ std::vector<scenario> make_scenarios()
         {"acquire_all, free", nothing, all_verb, all_front, {}},
         {"acquire_all, one held by another process", rival_holds, all_verb, all_front, {others_release}},
         {"acquire_all, one held by the same locker", mate_holds, all_verb, all_front, {others_release}},
+        {"acquire_all, behind local waiters", local_queue, all_verb, all_front, {others_release}},
+        {"acquire_all, one by one, free", nothing, all_shared_verb, all_shared_front, {}},
+        {"acquire_all, one by one, one held by another process", rival_holds, all_shared_verb, all_shared_front,
+            {others_release}},
         {"group.acquire",
             [](stage& s) {
                 rival_holds(s);

@@ -116,6 +116,7 @@ BOOST_AUTO_TEST_CASE(a_group_waits_for_a_busy_key_while_it_holds_nothing)
 BOOST_AUTO_TEST_CASE(a_group_survives_a_passing_failure)
 {
     rig on(behind::scripted);
+    take_one_by_one(on);
     on.script->next(operation::create, step::pass());
     on.script->next(operation::create, step::fail(errc::unavailable));
     auto waiting = on.start(on.locker->acquire_all({"a", "b"}));
@@ -131,9 +132,7 @@ BOOST_AUTO_TEST_CASE(a_group_starts_again_at_its_first_key_and_holds_nothing_els
 {
     for (const bool fifo : {true, false}) {
         rig on(behind::scripted);
-        auto able = on.script->capabilities();
-        able.fifo = fifo;
-        on.script->set_capabilities(able);
+        take_one_by_one(on, fifo);
         colock::locker rival(on.memory);
         auto busy = on.run(rival.acquire("b"));
         auto waiting = on.start(on.locker->acquire_all({"c", "b", "a"}));
@@ -163,9 +162,7 @@ BOOST_AUTO_TEST_CASE(a_lock_of_the_same_locker_is_not_handed_to_a_group_out_of_o
 {
     for (const bool fifo : {true, false}) {
         rig on(behind::scripted);
-        auto able = on.script->capabilities();
-        able.fifo = fifo;
-        on.script->set_capabilities(able);
+        take_one_by_one(on, fifo);
         auto busy = on.acquire("b");
         auto waiting = on.start(on.locker->acquire_all({"a", "b"}));
         on.ready();
@@ -189,6 +186,7 @@ BOOST_AUTO_TEST_CASE(a_lock_of_the_same_locker_is_not_handed_to_a_group_out_of_o
 BOOST_AUTO_TEST_CASE(a_round_that_fails_before_its_key_counts_once)
 {
     rig on(behind::scripted);
+    take_one_by_one(on);
     colock::locker rival(on.memory);
     const auto b = on.run(rival.acquire("b", {.ttl = 24h}));
     std::vector<lease_clock::duration> told;
@@ -231,9 +229,7 @@ BOOST_AUTO_TEST_CASE(a_group_keeps_to_the_delays_of_its_policy)
 {
     for (const bool fifo : {true, false}) {
         rig on(behind::scripted);
-        auto able = on.script->capabilities();
-        able.fifo = fifo;
-        on.script->set_capabilities(able);
+        take_one_by_one(on, fifo);
         slow_down(*on.script, 5ms);
         colock::locker rival(on.memory);
         const auto busy = on.run(rival.acquire("b", {.ttl = 1h}));
@@ -267,6 +263,7 @@ BOOST_AUTO_TEST_CASE(a_group_that_gives_up_says_what_it_met)
     // Always busy, also where the time ends while a later attempt is unanswered.
     for (const auto total : {100000ms, 100200ms, 100400ms, 100900ms}) {
         rig on(behind::scripted);
+        take_one_by_one(on);
         slow_down(*on.script, 500ms);
         colock::locker rival(on.memory);
         const auto busy = on.run(rival.acquire("b", {.ttl = 1h}));
@@ -279,6 +276,7 @@ BOOST_AUTO_TEST_CASE(a_group_that_gives_up_says_what_it_met)
     }
     // The last round ended with an error.
     rig on(behind::scripted);
+    take_one_by_one(on);
     on.script->next(operation::create, step::pass());
     on.script->next(operation::create, step::busy());
     on.script->next(operation::create, step::pass());
@@ -297,6 +295,7 @@ BOOST_AUTO_TEST_CASE(no_group_is_returned_of_which_a_lease_ended_on_the_way)
 {
     const acquire_options options{.ttl = 1s, .retry = retry_policy::fixed(300ms).jitter(0.0).times(2)};
     rig on(behind::scripted);
+    take_one_by_one(on);
     // Once: it takes them anew.
     let_first_lease_end(*on.script);
     auto waiting = on.start(on.locker->acquire_all({"a", "b"}, options));

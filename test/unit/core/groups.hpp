@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "support/abilities.hpp"
 #include "support/rig.hpp"
 
 namespace colock::testing {
@@ -9,7 +10,8 @@ using namespace std::chrono_literals;
 
 inline void slow_down(scripted_adapter& script, lease_clock::duration each_way)
 {
-    for (const auto what : {operation::create, operation::release, operation::abandon, operation::hand_over})
+    for (const auto what :
+        {operation::create, operation::release, operation::abandon, operation::hand_over, operation::create_all})
         script.always(what, step::pass().delay(each_way));
 }
 

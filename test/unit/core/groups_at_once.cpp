@@ -1,0 +1,333 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// Groups on a backend that takes several locks in one step.
+#include "groups.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+using strings = std::vector<std::string>;
+
+/// What was asked for, in order.
+strings attempts(const scripted_adapter& script)
+{
+    strings keys;
+    for (const auto& call : script.calls()) {
+        if (call.what == operation::create || call.what == operation::create_all)
+            keys.push_back(call.key);
+    }
+    return keys;
+}
+
+void expect(const strings& seen, const strings& expected)
+{
+    BOOST_TEST(seen == expected, boost::test_tools::per_element());
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(groups_at_once)
+
+BOOST_AUTO_TEST_CASE(a_group_is_taken_in_one_step)
+{
+    for (const auto kind : {behind::scripted, behind::immediate}) {
+        rig on(kind);
+        auto group = on.run(on.locker->acquire_all({"c", "b", "a", "b"}));
+        expect(attempts(*on.script), {"a,b,c"});
+        BOOST_TEST(group.held());
+        BOOST_TEST(group.locks()[0].key() == "a");
+        BOOST_TEST(group.locks()[2].key() == "c");
+        BOOST_TEST(group.locks()[1].fence() > 0U);
+        BOOST_TEST(on.stored().size() == 3U);
+        for (const auto& status : on.stored())
+            BOOST_TEST(status.group == group.id());
+        const auto stats = on.locker->stats();
+        BOOST_TEST(stats.grants == 3U);
+        BOOST_TEST(stats.attempts == 3U);
+        BOOST_TEST(stats.waits == 0U);
+        on.run(group.release());
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(one_key_and_shared_ones_and_very_many_are_taken_as_ever)
+{
+    rig on(behind::scripted);
+    on.run(on.run(on.locker->acquire_all({"a"})).release());
+    on.run(on.run(on.locker->acquire_all({"a", "b"}, {.mode = lock_mode::shared})).release());
+    strings many;
+    for (int i = 0; i < 65; ++i)
+        many.push_back("k" + std::to_string(i));
+    on.run(on.run(on.locker->acquire_all(many)).release());
+    BOOST_TEST(on.script->count(operation::create_all) == 0U);
+    many.pop_back();
+    on.run(on.run(on.locker->acquire_all(many)).release());
+    BOOST_TEST(on.script->count(operation::create_all) == 1U);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_busy_key_is_waited_for_while_nothing_is_held)
+{
+    for (const bool fifo : {true, false}) {
+        for (const std::string busy_key : {"a", "b", "c"}) {
+            rig on(behind::scripted);
+            pretend(on, fifo, true);
+            colock::locker rival(on.memory);
+            auto busy = on.run(rival.acquire(busy_key));
+            auto waiting = on.start(on.locker->acquire_all({"c", "b", "a"}));
+            on.ready();
+            BOOST_TEST(!waiting.done());
+            BOOST_TEST(on.stored().size() == 1U);
+            BOOST_TEST(on.locker->stats().waiting == 1U);
+            on.run(busy.release());
+            on.ready();
+            BOOST_TEST_REQUIRE(waiting.done());
+            auto group = waiting.get(on.io());
+            expect(attempts(*on.script), {"a,b,c", "a,b,c"});
+            BOOST_TEST(group.held());
+            BOOST_TEST(on.script->count(operation::abandon) == 0U);
+            on.run(group.release());
+            on.wind_down();
+            on.check_clean();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_key_of_the_same_locker_is_waited_for)
+{
+    for (const bool fifo : {true, false}) {
+        rig on(behind::scripted);
+        pretend(on, fifo, true);
+        auto busy = on.acquire("b");
+        auto waiting = on.start(on.locker->acquire_all({"a", "b"}));
+        on.ready();
+        BOOST_TEST(on.stored().size() == 1U);
+        on.script->forget_calls();
+        on.run(busy.release());
+        auto group = waiting.get(on.io());
+        expect(attempts(*on.script), {"a,b"});
+        BOOST_TEST(on.script->count(operation::hand_over) == 0U);
+        on.run(group.release());
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(waiters_of_the_same_locker_are_not_overtaken)
+{
+    for (const bool fifo : {true, false}) {
+        rig on(behind::scripted);
+        pretend(on, fifo, true);
+        auto busy = on.acquire("b");
+        strings order;
+        const auto take = [&](strings keys, std::string name) -> asio::awaitable<void> {
+            if (keys.size() == 1) {
+                const auto held = co_await on.locker->acquire(keys.front());
+                order.push_back(name);
+                co_await asio::post(asio::deferred);
+            } else {
+                const auto held = co_await on.locker->acquire_all(keys);
+                order.push_back(name);
+                co_await asio::post(asio::deferred);
+            }
+        };
+        auto first = on.start(take({"b"}, "first"));
+        on.ready();
+        auto second = on.start(take({"a", "b"}, "second"));
+        on.ready();
+        // It would overtake the first: it is not asked for together.
+        BOOST_TEST(on.script->count(operation::create_all) == 0U);
+        auto third = on.start(take({"b"}, "third"));
+        on.ready();
+        on.run(busy.release());
+        on.advance_by_steps(1s, 10ms);
+        expect(order, {"first", "second", "third"});
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(who_comes_later_stands_behind_what_is_asked_for_together)
+{
+    rig on(behind::scripted);
+    on.script->next(operation::create_all, step::hold());
+    auto waiting = on.start(on.locker->acquire_all({"a", "b"}));
+    on.ready();
+    auto later = on.start(on.locker->acquire("b"));
+    on.ready();
+    expect(attempts(*on.script), {"a,b"});
+    BOOST_TEST(on.script->deliver());
+    auto group = waiting.get(on.io());
+    BOOST_TEST(group.held());
+    on.ready();
+    BOOST_TEST(!later.done());
+    on.run(group.release());
+    on.run(later.get(on.io()).release());
+    BOOST_TEST(on.script->count(operation::hand_over) == 1U);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_reply_that_is_lost_leaves_nothing_behind)
+{
+    for (const bool fifo : {true, false}) {
+        for (const auto& lost : {step::lose_reply(), step::lose_request()}) {
+            rig on(behind::scripted);
+            pretend(on, fifo, true);
+            on.script->next(operation::create_all, lost);
+            auto waiting = on.start(on.locker->acquire_all({"a", "b", "c"}, {.retry = retry_policy::fixed(1s)}));
+            on.advance_by_steps(20s, 100ms);
+            BOOST_TEST_REQUIRE(waiting.done());
+            auto group = waiting.get(on.io());
+            BOOST_TEST(group.held());
+            BOOST_TEST(on.stored().size() == 3U);
+            on.run(group.release());
+            on.wind_down();
+            on.check_clean();
+            // And where it is the last attempt.
+            on.script->next(operation::create_all, lost);
+            COLOCK_THROWS(create_error, errc::outcome_unknown,
+                on.run(on.locker->acquire_all({"a", "b", "c"}, {.retry = retry_policy::never()})));
+            on.wind_down();
+            on.check_clean();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_request_that_arrives_when_its_group_was_given_up_grants_nothing_for_long)
+{
+    rig on(behind::scripted);
+    on.script->next(operation::create_all, step::hold_unknown());
+    COLOCK_THROWS(create_error, errc::outcome_unknown,
+        on.run(on.locker->acquire_all({"a", "b"}, {.retry = retry_policy::never()})));
+    on.ready();
+    BOOST_TEST(on.script->deliver());
+    on.wind_down();
+    on.check_clean();
+    BOOST_TEST(on.locker->stats().unproven == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_group_that_is_given_up_at_any_moment_leaves_nothing_behind)
+{
+    enum class way
+    {
+        cancel,
+        shutdown,
+        orphan,
+        total_time,
+    };
+    for (const auto ends : {way::cancel, way::shutdown, way::orphan, way::total_time}) {
+        for (const bool busy : {false, true}) {
+            rig on(behind::scripted);
+            colock::locker rival(on.memory);
+            std::optional<lock> taken;
+            if (busy)
+                taken = on.run(rival.acquire("b"));
+            on.script->next(operation::create_all, step::hold());
+            asio::cancellation_signal cancel;
+            std::optional<error_code> result;
+            const auto policy = retry_policy::fixed(1s).total_time(5s);
+            on.locker->async_acquire_all({"a", "b", "c"},
+                {.retry = ends == way::total_time ? policy : retry_policy::forever()},
+                asio::bind_cancellation_slot(
+                    cancel.slot(), [&](error_code code, const lock_group&) { result = code; }));
+            on.ready();
+            if (ends == way::cancel)
+                cancel.emit(asio::cancellation_type::terminal);
+            else if (ends == way::orphan)
+                on.locker.reset();
+            else if (ends == way::total_time)
+                on.advance(5s);
+            std::optional<running<shutdown_report>> shut;
+            if (ends == way::shutdown)
+                shut = on.start(on.locker->shutdown());
+            on.ready();
+            // It does not wait for the answer.
+            BOOST_TEST_REQUIRE(result.has_value());
+            BOOST_TEST(!!*result);
+            // What is granted nevertheless is given back.
+            BOOST_TEST(on.script->deliver());
+            on.ready();
+            BOOST_TEST(on.stored().size() == (busy ? 1U : 0U));
+            if (shut)
+                BOOST_TEST(shut->get(on.io()).unsettled.empty());
+            taken.reset();
+            on.wind_down();
+            on.check_clean();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(no_group_is_returned_of_which_a_lease_ended_on_the_way)
+{
+    const acquire_options options{.ttl = 1s, .retry = retry_policy::fixed(300ms).jitter(0.0).times(2)};
+    rig on(behind::scripted);
+    const auto late = step::pass().after([] { virtual_clock::skip(1200ms); });
+    on.script->next(operation::create_all, late);
+    auto waiting = on.start(on.locker->acquire_all({"a", "b"}, options));
+    on.ready();
+    BOOST_TEST(!waiting.done());
+    on.advance_by_steps(1s, 100ms);
+    BOOST_TEST_REQUIRE(waiting.done());
+    auto group = waiting.get(on.io());
+    BOOST_TEST(group.held());
+    on.run(group.release());
+    on.wind_down();
+    on.check_clean();
+    // Each time: it says so.
+    for (int i = 0; i < 3; ++i)
+        on.script->next(operation::create_all, late);
+    waiting = on.start(on.locker->acquire_all({"a", "b"}, options));
+    on.advance_by_steps(5s, 100ms);
+    BOOST_TEST_REQUIRE(waiting.done());
+    COLOCK_THROWS(create_error, errc::unavailable, waiting.get(on.io()));
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(what_the_backend_refuses_for_good_is_thrown_at_once)
+{
+    rig on(behind::scripted);
+    on.script->next(operation::create_all, step::fail(errc::access_denied, "not you"));
+    const auto denied = thrown_by<create_error>([&] { static_cast<void>(on.run(on.locker->acquire_all({"a", "b"}))); });
+    BOOST_TEST_REQUIRE(denied.has_value());
+    BOOST_TEST((denied->code() == errc::access_denied));
+    BOOST_TEST(denied->detail() == "not you");
+    on.script->next(operation::create_all, step::busy(1s, "somebody"));
+    const auto busy = thrown_by<retry_error>(
+        [&] { static_cast<void>(on.run(on.locker->acquire_all({"a", "b"}, {.retry = retry_policy::never()}))); });
+    BOOST_TEST_REQUIRE(busy.has_value());
+    BOOST_TEST((busy->code() == errc::retry_exhausted));
+    BOOST_TEST(busy->key() == "a");
+    BOOST_TEST(busy->attempts() == 1U);
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(groups_that_are_granted_at_once_let_others_run)
+{
+    rig on(behind::memory);
+    bool stop = false;
+    const auto forever = [&]() -> asio::awaitable<void> {
+        while (!stop) {
+            auto group = co_await on.locker->acquire_all({"a", "b", "c"});
+            co_await group.release();
+        }
+    };
+    auto busy = on.start(forever());
+    asio::post(on.io(), [&] { stop = true; });
+    busy.get(on.io());
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
