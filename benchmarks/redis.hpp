@@ -38,6 +38,9 @@ void run_contended_race(const options& settings, report& found);
 /// The same commands, by a loop over the driver that colock uses.
 [[nodiscard]] rate run_driver(const race& of, const std::string& value);
 
+/// How much sooner several locks are had by one `acquire_all` than one after the other.
+void measure_redis_groups(const options& settings, report& found);
+
 /// Hand-off from a release to the next waiter of another process, through a link that is 1 ms long, in round trips.
 /// The other process is this program, run with `--part` and this name.
 void measure_redis_hand_off(const race& at, const options& settings, report& found);

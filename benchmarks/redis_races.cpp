@@ -182,6 +182,8 @@ std::optional<chart> run_redis(const options& settings, report& found)
         drawn = run_uncontended_race(settings, found);
     if (settings.wants("contended"))
         run_contended_race(settings, found);
+    if (settings.wants("groups"))
+        measure_redis_groups(settings, found);
     if (settings.wants("hand-off")) {
         if (at->host == "127.0.0.1")
             measure_redis_hand_off(*at, settings, found);

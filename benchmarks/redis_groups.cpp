@@ -1,0 +1,93 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis.hpp"
+
+#include "alternation.hpp"
+#include "statistics.hpp"
+
+#include <colock/connect.hpp>
+#include <colock/locker.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace asio = boost::asio;
+
+namespace bench {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+constexpr std::size_t keys_of_group = 8;
+
+std::vector<std::string> group_keys()
+{
+    std::vector<std::string> keys;
+    for (std::size_t i = 0; i < keys_of_group; ++i)
+        keys.push_back(race::name(i));
+    return keys;
+}
+
+double microseconds(clock::duration span)
+{
+    return std::chrono::duration<double, std::micro>(span).count();
+}
+
+/// What it took to acquire, alone: giving back is the same for both.
+struct found_times
+{
+    std::vector<double> together;
+    std::vector<double> one_by_one;
+    std::vector<double> ratios;
+};
+
+asio::awaitable<void> take_turns(colock::locker locker, std::chrono::nanoseconds time, found_times& found)
+{
+    const auto keys = group_keys();
+    const auto warm = clock::now() + time / 4;
+    for (const auto end = clock::now() + time; clock::now() < end;) {
+        auto began = clock::now();
+        auto group = co_await locker.acquire_all(keys);
+        const auto together = clock::now() - began;
+        co_await group.release();
+        std::vector<colock::lock> locks;
+        began = clock::now();
+        for (const auto& key : keys)
+            locks.push_back(co_await locker.acquire(key));
+        const auto one_by_one = clock::now() - began;
+        for (auto& each : locks)
+            co_await each.release();
+        if (clock::now() < warm)
+            continue;
+        found.together.push_back(microseconds(together));
+        found.one_by_one.push_back(microseconds(one_by_one));
+        found.ratios.push_back(found.one_by_one.back() / found.together.back());
+    }
+}
+
+} // namespace
+
+void measure_redis_groups(const options& settings, report& found)
+{
+    found.begin("Redis: acquire_all of 8 keys, and eight acquires one after the other, in turn");
+    asio::io_context io{1};
+    found_times times;
+    {
+        const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend));
+        run_until_done(io,
+            take_turns(locker,
+                std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(settings.seconds)),
+                times));
+    }
+    found.add({"acquire_all, p50", median(times.together), "us"});
+    found.add({"eight acquires, p50", median(times.one_by_one), "us"});
+    measurement ratio{"eight acquires / acquire_all", median(times.ratios), "x"};
+    ratio.least = 4.0;
+    found.add(ratio);
+}
+
+} // namespace bench
