@@ -19,4 +19,7 @@ constexpr std::string_view mongo_scheme = "mongodb";
 /// has.
 [[nodiscard]] rate run_driver_threads(const race& of);
 
+/// What a waiter and a connection take.
+void measure_mongo_memory(const options& settings, report& found);
+
 } // namespace bench

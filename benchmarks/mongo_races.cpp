@@ -2,6 +2,7 @@
 #include "mongo.hpp"
 
 #include "alternation.hpp"
+#include "held_locks.hpp"
 #include "peers.hpp"
 
 #include <colock/connect.hpp>
@@ -175,7 +176,8 @@ void measure_crowd(const options& settings, report& found)
 
 std::optional<chart> run_mongo(const options& settings, report& found)
 {
-    if (!race_at(mongo_scheme, settings.backend))
+    const auto at = race_at(mongo_scheme, settings.backend);
+    if (!at)
         return std::nullopt;
     chart drawn;
     if (!settings.peers.empty() && settings.wants("uncontended"))
@@ -184,6 +186,17 @@ std::optional<chart> run_mongo(const options& settings, report& found)
         measure_hand_off(settings, found);
     if (settings.wants("waiters"))
         measure_crowd(settings, found);
+    if (settings.wants("memory"))
+        measure_mongo_memory(settings, found);
+    // A short run is for counts.
+    if (settings.seconds >= 0.5 && at->host == "127.0.0.1" && settings.wants("stalls")) {
+        measure_held_locks(
+            "MongoDB",
+            [](std::uint16_t port) {
+                return "mongodb://127.0.0.1:" + std::to_string(port) + "/?directConnection=true";
+            },
+            *at, settings, found);
+    }
     return drawn;
 }
 

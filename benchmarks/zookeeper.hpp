@@ -29,9 +29,6 @@ void measure_zookeeper_waiters(const race& at, const options& settings, report& 
 /// How many round trips a lock and a hand-off take.
 void measure_zookeeper_round_trips(const race& at, const options& settings, report& found);
 
-/// How long locks on many keys hold up the event loop at most.
-void measure_zookeeper_stalls(const race& at, const options& settings, report& found);
-
 /// How soon after a fail-over the next lock is granted, on servers of its own.
 void measure_zookeeper_fail_over(report& found);
 

@@ -2,6 +2,8 @@
 #include "peers.hpp"
 #include "zookeeper.hpp"
 
+#include "held_locks.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -213,7 +215,9 @@ std::optional<chart> run_zookeeper(const options& settings, report& found)
         if (settings.wants("hand-off"))
             measure_zookeeper_round_trips(*at, settings, found);
         if (settings.wants("stalls"))
-            measure_zookeeper_stalls(*at, settings, found);
+            measure_held_locks(
+                "ZooKeeper", [](std::uint16_t port) { return "zookeeper://127.0.0.1:" + std::to_string(port); }, *at,
+                settings, found);
     } else if (settings.wants("hand-off") || settings.wants("stalls")) {
         found.fact("left out", "hand-off and stalls, which want a server on 127.0.0.1");
     }

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "held_locks.hpp"
+
 #include "multitude.hpp"
-#include "zookeeper.hpp"
 
 #include "support/proxy.hpp"
 
@@ -27,11 +28,12 @@ namespace {
 class holders final : public multitude
 {
 public:
-    holders(const race& at, std::size_t size) : multitude(size), link_(static_cast<std::uint16_t>(std::stoi(at.port)))
+    holders(const race& at, const url_at& url, std::size_t size)
+        : multitude(size), link_(static_cast<std::uint16_t>(std::stoi(at.port)))
     {
         // A vector that grows is not the library's.
         locks_.reserve(size);
-        connect("zookeeper://127.0.0.1:" + std::to_string(link_.port()));
+        connect(url(link_.port()));
     }
 
     /// Until all are held.
@@ -90,15 +92,16 @@ private:
 
 } // namespace
 
-void measure_zookeeper_stalls(const race& at, const options& settings, report& found)
+void measure_held_locks(
+    const std::string& backend, const url_at& url, const race& at, const options& settings, report& found)
 {
-    found.begin("ZooKeeper: the longest that one handler takes, in milliseconds of CPU, with locks on as many keys");
+    found.begin(backend + ": the longest that one handler takes, in milliseconds of CPU, with locks on as many keys");
     for (const std::size_t size : {3'000U, 10'000U}) {
         // A short run is for counts.
         if (size > 3'000 && settings.seconds < 0.5)
             continue;
         const auto name = std::to_string(size) + " keys, ";
-        holders all(at, size);
+        holders all(at, url, size);
         add(found, name + "all are taken for the first time", all.take());
         add(found, name + "all are given back", all.release());
         add(found, name + "all are taken again", all.take());

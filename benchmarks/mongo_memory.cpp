@@ -1,0 +1,95 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "allocations.hpp"
+#include "crowd.hpp"
+#include "mongo.hpp"
+
+#include <colock/locker.hpp>
+#include <colock/mongo/adapter.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+#include <malloc.h>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace bench {
+namespace {
+
+void measure_waiter(const options& settings, report& found)
+{
+    constexpr std::size_t many = 1000;
+    crowd people(settings.backend, 1);
+    const auto at_once = [] { return true; };
+    people.hold();
+    people.gather(many / 10, at_once);
+    people.disperse();
+    people.hold();
+    const byte_count counted;
+    people.gather(many, at_once);
+    found.add({"a waiter, one of " + std::to_string(many) + " on one key, heap",
+        static_cast<double>(counted.grown()) / many, "bytes", 2048.0, kind::counted});
+    people.disperse();
+}
+
+/// As many operations as connections, again and again, until all of these are open.
+void open_all(asio::io_context& io, const colock::locker& by, std::size_t connections)
+{
+    for (int round = 0; round < 5; ++round) {
+        std::size_t running = 4 * connections;
+        for (std::size_t i = 0; i < 4 * connections; ++i) {
+            asio::co_spawn(
+                io,
+                [](colock::locker through, std::string key, std::size_t& left) -> asio::awaitable<void> {
+                    colock::lock held = co_await through.acquire(std::move(key));
+                    co_await held.release();
+                    --left;
+                }(by, "connection:" + std::to_string(i), running),
+                asio::detached);
+        }
+        while (running > 0) {
+            io.restart();
+            io.run_one();
+        }
+    }
+}
+
+/// Its fiber's stack and the driver's client are in the resident set, and only there.
+double resident_with(const options& settings, std::size_t connections)
+{
+    asio::io_context io{1};
+    const colock::locker by(colock::mongo::make_adapter(
+        io.get_executor(), {.url = settings.backend, .idle_timeout = 1min, .connections = connections}));
+    open_all(io, by, connections);
+    malloc_trim(0);
+    return static_cast<double>(resident_bytes());
+}
+
+void measure_connection(const options& settings, report& found)
+{
+    constexpr std::size_t few = 2;
+    constexpr std::size_t many = 34;
+    // What the driver keeps for all comes with the first.
+    static_cast<void>(resident_with(settings, many));
+    const double before = resident_with(settings, few);
+    const double after = resident_with(settings, many);
+    found.add({"a connection, resident set", (after - before) / (many - few), "bytes", 80.0 * 1024});
+}
+
+} // namespace
+
+void measure_mongo_memory(const options& settings, report& found)
+{
+    found.begin("MongoDB: memory, the caller's coroutine included");
+    measure_waiter(settings, found);
+    measure_connection(settings, found);
+}
+
+} // namespace bench
