@@ -5,23 +5,38 @@
 
 namespace colock::redis::detail {
 
-// Scripts that decide on several locks at once, all or none: each looks at all of them before it writes anything.
+// Scripts that decide on several locks at once, all or none.
 
-// lock... intent... fence probe; token+owner ttl intent-ttl intent-registered for each
+// lock... intent... fence; token+owner ttl intent-ttl intent-registered for each
 //   -> {1, last fence} or {0, which, remaining ms, owner[, intent]}
-// The first write is the one that may be refused for want of memory. A lock whose readers have all expired is
+// Most often all are free: each is taken as if it were, and if one is not, that is undone before anything is looked
+// at. The first write is the one that may be refused for want of memory. A lock whose readers have all expired is
 // overwritten, whatever is left of it.
 inline constexpr std::string_view acquire_all = R"lua(
-local count = #KEYS / 2 - 1
+local count = (#KEYS - 1) / 2
+local fence = redis.call('INCRBY', KEYS[2 * count + 1], count)
+local function set(i, ...)
+    if ARGV[4 * i - 2] ~= '0' then return redis.call('SET', KEYS[i], ARGV[4 * i - 3], 'PX', ARGV[4 * i - 2], ...) end
+    return redis.call('SET', KEYS[i], ARGV[4 * i - 3], ...)
+end
+local function token(i) return string.sub(ARGV[4 * i - 3], 1, 32) end
+local function granted()
+    for i = 1, count do
+        if ARGV[4 * i] == '1' and redis.call('GET', KEYS[count + i]) == token(i) then
+            redis.call('DEL', KEYS[count + i])
+        end
+    end
+    return {1, fence}
+end
+local free = 0
+while free < count and set(free + 1, 'NX') do free = free + 1 end
+if free == count then return granted() end
+if free > 0 then redis.call('DEL', unpack(KEYS, 1, free)) end
+
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local function token(i) return string.sub(ARGV[4 * i - 3], 1, 32) end
-local function busy(i, remaining, owner)
-    redis.call('DEL', KEYS[2 * count + 2])
-    return {0, i, remaining, owner}
-end
 local function busy_with_readers(i, remaining, owner)
-    if ARGV[4 * i - 1] == '0' then return busy(i, remaining, owner) end
+    if ARGV[4 * i - 1] == '0' then return {0, i, remaining, owner} end
     redis.call('SET', KEYS[count + i], token(i), 'PX', ARGV[4 * i - 1])
     return {0, i, remaining, owner, 1}
 end
@@ -31,7 +46,7 @@ for i = 1, count do
         if string.byte(value) == 115 then
             return busy_with_readers(i, redis.call('PTTL', KEYS[i]), string.sub(value, 34))
         elseif string.sub(value, 1, 32) ~= token(i) then
-            return busy(i, redis.call('PTTL', KEYS[i]), string.sub(value, 33))
+            return {0, i, redis.call('PTTL', KEYS[i]), string.sub(value, 33)}
         end
     elseif value then
         local kind = redis.call('TYPE', KEYS[i]).ok
@@ -41,14 +56,8 @@ for i = 1, count do
         if tonumber(last) > now then return busy_with_readers(i, last - now, '') end
     end
 end
-local fence = redis.call('INCRBY', KEYS[2 * count + 1], count)
-for i = 1, count do
-    local at = 4 * i
-    if ARGV[at - 2] ~= '0' then redis.call('SET', KEYS[i], ARGV[at - 3], 'PX', ARGV[at - 2])
-    else redis.call('SET', KEYS[i], ARGV[at - 3]) end
-    if ARGV[at] == '1' and redis.call('GET', KEYS[count + i]) == token(i) then redis.call('DEL', KEYS[count + i]) end
-end
-return {1, fence}
+for i = 1, count do set(i) end
+return granted()
 )lua";
 
 } // namespace colock::redis::detail

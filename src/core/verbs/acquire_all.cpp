@@ -83,8 +83,10 @@ public:
                    keys_.size() <= most_at_once),
           schedule_(policy_, lease_clock::now())
     {
-        for (const auto& key : keys_)
-            throw_if_refused(*core_, *prepare(key));
+        for (auto key = keys_.rbegin(); key != keys_.rend(); ++key)
+            prepared_.push_back(prepare(*key));
+        for (auto each = prepared_.rbegin(); each != prepared_.rend(); ++each)
+            throw_if_refused(*core_, **each);
     }
 
     [[nodiscard]] asio::awaitable<lock_group> run();
@@ -93,18 +95,18 @@ private:
     using candidate_ptr = std::unique_ptr<candidate>;
 
     [[nodiscard]] record::ptr prepare(const std::string& key) const;
-    [[nodiscard]] candidate_ptr make_candidate(const std::string& key) const;
+    [[nodiscard]] candidate_ptr make_candidate(const std::string& key);
     // These end with the key that is busy, or with none.
     [[nodiscard]] asio::awaitable<candidate_ptr> round(candidate_ptr waited);
     [[nodiscard]] asio::awaitable<candidate_ptr> one_by_one(candidate_ptr waited);
     /// Of those that were asked for together.
     [[nodiscard]] asio::awaitable<candidate_ptr> await_answers(std::vector<candidate_ptr> asked);
-    [[nodiscard]] std::vector<candidate_ptr> line_up(candidate_ptr& waited) const;
+    [[nodiscard]] std::vector<candidate_ptr> line_up(candidate_ptr& waited);
     [[nodiscard]] asio::awaitable<void> await_answer(record& asked);
     [[nodiscard]] asio::awaitable<void> give_back();
     [[nodiscard]] asio::awaitable<bool> attempt(candidate& one);
     [[nodiscard]] asio::awaitable<step> proceed(candidate& one, step until);
-    [[nodiscard]] candidate_ptr in_order(candidate_ptr waited) const;
+    [[nodiscard]] candidate_ptr in_order(candidate_ptr waited);
     /// Ends with the candidate that the next round may attempt, if there is one.
     [[nodiscard]] asio::awaitable<candidate_ptr> await_turn(candidate_ptr busy);
     void note_failure(const candidate& busy);
@@ -118,6 +120,8 @@ private:
     const bool at_once_;
     retry_schedule schedule_;
     const std::string group_ = token::generate().hex();
+    /// For the first round, in reverse order.
+    std::vector<record::ptr> prepared_;
     std::vector<lock> locks_;
     collisions collisions_;
     /// The last round has asked for all at once, while one was granted already.
@@ -138,9 +142,15 @@ record::ptr gathering::prepare(const std::string& key) const
 }
 
 /// It takes over what the group has seen: an acquire that ends tells how the last round ended.
-gathering::candidate_ptr gathering::make_candidate(const std::string& key) const
+gathering::candidate_ptr gathering::make_candidate(const std::string& key)
 {
-    auto wanted = prepare(key);
+    record::ptr wanted;
+    if (!prepared_.empty() && prepared_.back()->key() == key) {
+        wanted = std::move(prepared_.back());
+        prepared_.pop_back();
+    } else {
+        wanted = prepare(key);
+    }
     prepare_token(*core_, *wanted);
     wanted->attempts_made = rounds_;
     wanted->attempting.answer_took(answer_took_);
@@ -233,7 +243,7 @@ asio::awaitable<gathering::candidate_ptr> gathering::one_by_one(candidate_ptr wa
 }
 
 /// Asks for all of them; none if others of this locker wait for one of the keys.
-std::vector<gathering::candidate_ptr> gathering::line_up(candidate_ptr& waited) const
+std::vector<gathering::candidate_ptr> gathering::line_up(candidate_ptr& waited)
 {
     // Its last release may yet arrive: another goes on for it.
     if (waited && waited->wanted->spent())
@@ -365,7 +375,7 @@ asio::awaitable<gathering::candidate_ptr> gathering::await_turn(candidate_ptr bu
 
 /// A backend that keeps a queue may have granted it to this claim by now: it is given back, until its turn in the
 /// order.
-gathering::candidate_ptr gathering::in_order(candidate_ptr waited) const
+gathering::candidate_ptr gathering::in_order(candidate_ptr waited)
 {
     auto fresh = make_candidate(waited->wanted->key());
     {

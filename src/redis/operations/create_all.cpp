@@ -68,13 +68,12 @@ private:
 
     [[nodiscard]] std::vector<std::string> words_to_take() const
     {
-        std::vector<std::string> words{std::to_string(2 * claims_.size() + 2)};
+        std::vector<std::string> words{std::to_string(2 * claims_.size() + 1)};
         for (const auto& each : claims_)
             words.push_back(lock_key(config(), each->key()).text());
         for (const auto& each : claims_)
             words.push_back(intent_key(config(), each->key()).text());
         words.push_back(config().fence_key);
-        words.push_back(config().probe_key);
         for (const auto& each : claims_) {
             const auto* const state = find_state(*each);
             stored_value(config(), *each).append_to(words.emplace_back());
