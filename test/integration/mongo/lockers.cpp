@@ -134,6 +134,27 @@ BOOST_AUTO_TEST_CASE(the_fence_survives_the_release_and_a_purge)
     run(second.release());
 }
 
+BOOST_AUTO_TEST_CASE(the_fence_grows_though_the_servers_clock_is_behind_it)
+{
+    const auto ours = add();
+    for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+        auto first = run(ours.acquire("k", {.mode = mode}));
+        // As if a member whose clock is an hour ahead had been the primary.
+        const auto ahead = first.fence() + 3'600'000;
+        static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$set":{"f":{"$numberLong":")" +
+                              std::to_string(ahead) + R"("}}}}]})"));
+        run(first.release(on_failure::raise));
+        auto second = run(ours.acquire("k", {.mode = mode}));
+        BOOST_TEST(second.fence() > ahead);
+        auto waiting = start(io, ours.acquire("k"));
+        until([&] { return ours.stats().waiting == 1; });
+        run(second.release(on_failure::raise));
+        auto third = waiting.get(io);
+        BOOST_TEST(third.fence() > second.fence());
+        run(third.release(on_failure::raise));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_purge_never_takes_what_is_held_or_refused)
 {
     const auto ours = add();
