@@ -19,8 +19,10 @@ constexpr std::array<std::uint32_t, 8> leaving_codes{11600, 11602, 10107, 13435,
 
 } // namespace
 
-void answer::blame(const boost::system::error_code& failure)
+void answer::blame(const boost::system::error_code& failure, bool was_sent)
 {
+    if (was_sent && what == kind::unsent)
+        what = kind::unknown;
     if (code != 0 || !failure)
         return;
     cause = failure;

@@ -36,8 +36,9 @@ struct answer
     /// Nothing else may be asked on that lane: it is not connected any more, or to a server that takes no writes.
     bool spoils = false;
 
-    /// The driver itself does not know why a connection has failed.
-    void blame(const boost::system::error_code& failure);
+    /// The driver itself does not know why a connection has failed. Nor does it always say how far it had come: newer
+    /// ones (1.30 was seen) end with "no suitable servers" when the one that was asked falls silent.
+    void blame(const boost::system::error_code& failure, bool was_sent);
 };
 
 /// What the server says of a user or a password that it does not accept: AuthenticationFailed. We say it of a server

@@ -23,7 +23,7 @@ public:
 private:
     void perform(::_mongoc_client_t& driver) noexcept final;
     void fail(answer why) noexcept final { got_ = std::move(why); }
-    void blame(const error_code& cause) final { got_.blame(cause); }
+    void blame(const error_code& cause, bool was_sent) final { got_.blame(cause, was_sent); }
 
     const std::string database_;
     const document asked_;

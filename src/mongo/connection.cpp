@@ -138,6 +138,7 @@ void connection::await_bytes()
 std::size_t connection::read(std::span<std::byte> into) noexcept
 {
     const auto count = std::min(into.size(), readable());
+    heard_ = true;
     std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(taken_), count, into.begin());
     taken_ += count;
     return count;
@@ -145,6 +146,7 @@ std::size_t connection::read(std::span<std::byte> into) noexcept
 
 void connection::write(std::span<const std::span<const std::byte>> parts)
 {
+    requests_ += heard_ ? 1 : 0;
     std::size_t sent = 0;
     if (!secured_) {
         std::array<asio::const_buffer, 16> gathered;

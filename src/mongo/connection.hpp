@@ -50,6 +50,9 @@ public:
     /// Between two exchanges: the peer has ended it, or says what nobody has asked for.
     [[nodiscard]] bool is_stale();
 
+    /// How often something was written since the peer was first heard of: all but the driver's greeting.
+    [[nodiscard]] std::size_t requests() const noexcept { return requests_; }
+
     /// Bytes that `read` gives now.
     [[nodiscard]] std::size_t readable() const noexcept { return filled_ - taken_; }
     /// Tells of the first bytes, if none are there.
@@ -85,6 +88,8 @@ private:
     std::array<std::byte, std::size_t{8} * 1024> buffer_;
     std::size_t taken_ = 0;
     std::size_t filled_ = 0;
+    bool heard_ = false;
+    std::size_t requests_ = 0;
     std::string unsent_;
 };
 

@@ -67,11 +67,13 @@ void lane::perform(mongoc_client_t& driver) noexcept
 {
     if (to_.as && !logged_in_) {
         if (auto failed = to_.as->perform(driver, *this)) {
+            requests_before_ = requests();
             task_->fail(std::move(*failed));
             return;
         }
         logged_in_ = true;
     }
+    requests_before_ = requests();
     task_->perform(driver);
 }
 
@@ -93,7 +95,7 @@ void lane::end_task()
     const auto ended = std::move(task_);
     task_ = nullptr;
     if (ended->spoils()) {
-        ended->blame(cause());
+        ended->blame(cause(), requests() > requests_before_);
         closing_ = true;
     }
     const bool spoiled = closing_;
@@ -105,6 +107,11 @@ void lane::end_task()
         link_->await_bytes();
     if (closing_ && !fiber_.ended())
         go_on();
+}
+
+std::size_t lane::requests() const noexcept
+{
+    return link_ ? link_->requests() : 0;
 }
 
 error_code lane::cause() const

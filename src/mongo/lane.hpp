@@ -11,6 +11,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -33,7 +34,8 @@ public:
     /// It is not performed: the lane could not be logged in.
     virtual void fail(answer why) noexcept = 0;
     /// It spoils, and that is what has become of the connection, as far as can be seen.
-    virtual void blame(const error_code& cause) = 0;
+    /// \param was_sent some of it may have arrived at the server
+    virtual void blame(const error_code& cause, bool was_sent) = 0;
     /// The driver's client is of no use for the next.
     [[nodiscard]] virtual bool spoils() const noexcept = 0;
     /// It has been performed, or ended early.
@@ -89,6 +91,7 @@ private:
     void perform(::_mongoc_client_t& driver) noexcept;
     void go_on();
     void end_task();
+    [[nodiscard]] std::size_t requests() const noexcept;
     [[nodiscard]] error_code cause() const;
     void wake();
 
@@ -108,6 +111,8 @@ private:
     /// The driver's one and only: it would make another, which nobody has logged in, when it finds this one closed.
     std::shared_ptr<connection> link_;
     bool logged_in_ = false;
+    /// When the task was begun.
+    std::size_t requests_before_ = 0;
     bool done_ = false;
     bool waits_ = false;
     bool closing_ = false;

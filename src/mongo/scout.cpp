@@ -40,7 +40,7 @@ private:
         }
     }
     void fail(answer why) noexcept override { got_ = std::move(why); }
-    void blame(const error_code& cause) override { got_.blame(cause); }
+    void blame(const error_code& cause, bool was_sent) override { got_.blame(cause, was_sent); }
     [[nodiscard]] bool spoils() const noexcept override { return got_.spoils; }
     void performed() override
     {

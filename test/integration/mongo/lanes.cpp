@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(the_driver_makes_no_second_connection_which_nobody_would_ha
                 got.push_back(mongo::detail::ask(driver, "colock_test", document::from_json(each)).what);
         }
         void fail(answer) noexcept override {}
-        void blame(const error_code&) override {}
+        void blame(const error_code&, bool) override {}
         [[nodiscard]] bool spoils() const noexcept override { return true; }
         void performed() override { done = true; }
 

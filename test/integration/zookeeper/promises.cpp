@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -199,10 +200,11 @@ BOOST_AUTO_TEST_CASE(what_a_server_that_throttles_has_put_off_is_tried_again)
     promise_scene at("request_throttle_max_requests=1\nrequest_throttle_stall_time=50\nthrottled_op_wait_time=1\n");
     auto& by = at.add();
     std::vector<running<lock>> asked;
-    for (int i = 0; i < 50; ++i)
+    for (int i = 0; i < 24; ++i)
         asked.push_back(start(at.io, by.acquire("k" + std::to_string(i))));
+    // On a busy machine it puts nearly everything off.
     for (auto& each : asked)
-        BOOST_TEST(each.get(at.io).held());
+        BOOST_TEST(each.get(at.io, std::source_location::current(), {.time = 3min}).held());
     BOOST_TEST(by.stats().attempts > asked.size());
 }
 

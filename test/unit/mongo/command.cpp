@@ -67,15 +67,23 @@ BOOST_AUTO_TEST_CASE(what_reached_no_server_was_not_sent)
 BOOST_AUTO_TEST_CASE(a_connection_that_has_failed_is_blamed_for_what_no_server_has_said)
 {
     auto unsent = judge_failure(MONGOC_ERROR_SERVER_SELECTION, MONGOC_ERROR_SERVER_SELECTION_FAILURE, "no server");
-    unsent.blame({});
+    unsent.blame({}, false);
     BOOST_TEST(unsent.why == "no server");
-    unsent.blame(boost::asio::error::connection_refused);
+    unsent.blame(boost::asio::error::connection_refused, false);
+    BOOST_TEST(unsent.what == kind::unsent);
     BOOST_TEST(unsent.cause == boost::asio::error::connection_refused);
     BOOST_TEST(unsent.why == "Connection refused");
     auto refused = judge_failure(MONGOC_ERROR_SERVER, 91, "shutting down");
-    refused.blame(boost::asio::error::eof);
+    refused.blame(boost::asio::error::eof, true);
     BOOST_TEST(refused.why == "shutting down");
     BOOST_TEST(!refused.cause);
+}
+
+BOOST_AUTO_TEST_CASE(what_may_have_arrived_is_unknown_whatever_the_driver_says)
+{
+    auto silent = judge_failure(MONGOC_ERROR_SERVER_SELECTION, MONGOC_ERROR_SERVER_SELECTION_FAILURE, "no server");
+    silent.blame(boost::asio::error::timed_out, true);
+    BOOST_TEST(silent.what == kind::unknown);
 }
 
 BOOST_AUTO_TEST_CASE(a_document_moves_and_is_printed)
