@@ -11,9 +11,11 @@ namespace colock::mongo::detail {
 
 namespace {
 
+/// A connection that was idle for long is not looked at by the driver but by us. To it that time is one of 33 minutes:
+/// newer ones (1.30 was seen) count it in microseconds, in 32 bits, and would else ask before each command.
 constexpr const char* options =
     "/?directConnection=true&retryReads=false&retryWrites=false&heartbeatFrequencyMS=2147483647"
-    "&socketCheckIntervalMS=2147483647&socketTimeoutMS=2147483647&connectTimeoutMS=2000";
+    "&socketCheckIntervalMS=2000000&socketTimeoutMS=2147483647&connectTimeoutMS=2000";
 
 uri_ptr uri_of(const std::string& hosts)
 {
