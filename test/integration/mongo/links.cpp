@@ -105,6 +105,16 @@ BOOST_AUTO_TEST_CASE(an_operation_whose_reply_is_lost_has_an_unknown_outcome_and
     run(run(ours.acquire("k")).release(on_failure::raise));
 }
 
+BOOST_AUTO_TEST_CASE(nothing_is_asked_of_the_server_beside_what_a_lock_needs)
+{
+    relay link(server->port());
+    const auto ours = add_linked(link.port());
+    link.cut_at_any({"ping", "hello", "isMaster"}, loss::reply);
+    for (int i = 0; i < 3; ++i)
+        run(run(ours.acquire("k")).release(on_failure::raise));
+    BOOST_TEST(link.cuts() == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_lock_outlives_a_fault_that_is_shorter_than_its_lease)
 {
     for (const auto& each : faults) {
