@@ -3,12 +3,18 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/cancel_after.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <future>
+#include <optional>
 #include <source_location>
 #include <utility>
 
@@ -144,6 +150,67 @@ asio::awaitable<void> visit_until_enough(locker by, progress& on, dice draw)
         }
         if (!draw.once_in(3))
             co_await held.release();
+    }
+}
+
+void visit_in_threads(several_threads& pool, progress& on, const std::vector<locker>& all, dice& draw,
+    const std::function<void()>& meanwhile)
+{
+    std::vector<std::future<void>> working;
+    for (const auto& by : all) {
+        for (int i = 0; i < 6; ++i) {
+            working.push_back(asio::co_spawn(
+                asio::make_strand(pool.io), visit_until_enough(by, on, dice(draw.seed())), asio::use_future));
+        }
+    }
+    meanwhile();
+    on.enough = true;
+    for (auto& each : working) {
+        BOOST_TEST_REQUIRE((each.wait_for(60s) == std::future_status::ready));
+        each.get();
+    }
+    for (const auto& by : all)
+        BOOST_TEST(asio::co_spawn(pool.io, by.shutdown(10s), asio::use_future).get().clean());
+    for (const auto& wrong : on.inside.wrong())
+        BOOST_ERROR(wrong);
+}
+
+void doomed_contexts::run(way& over)
+{
+    auto draw = dice(random_mix::first_seed());
+    for (int round = 0; round < 15; ++round) {
+        crowd those(draw.seed());
+        std::vector<locker> all;
+        std::optional<asio::io_context> own(std::in_place);
+        for (int i = 0; i < 3; ++i) {
+            all.emplace_back(make(*own, round, draw.once_in(2) ? 50ms : 0ms));
+            for (int j = 0; j < 5; ++j)
+                asio::co_spawn(*own, those.stay(all.back(), over), asio::detached);
+        }
+        own->run_for(draw.time_below(300ms));
+        switch (draw.below(4)) {
+        case 0:
+            over.link.refuse(true);
+            break;
+        case 1:
+            over.link.silence(true);
+            break;
+        case 2:
+            those.is_safe = false;
+            trouble();
+            break;
+        default:
+            break;
+        }
+        own->run_for(draw.time_below(300ms));
+        if (draw.once_in(2))
+            all.clear();
+        if (draw.once_in(3))
+            own->poll_one();
+        own.reset();
+        over.link.refuse(false);
+        over.link.silence(false);
+        end_trouble();
     }
 }
 

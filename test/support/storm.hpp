@@ -93,6 +93,24 @@ struct progress
 
 asio::awaitable<void> visit_until_enough(locker by, progress& on, dice draw);
 
+/// Six coroutines for each locker visit until `meanwhile` is over, which runs in the caller's thread; nothing is wrong
+/// then, and the lockers have shut down.
+void visit_in_threads(several_threads& pool, progress& on, const std::vector<locker>& all, dice& draw,
+    const std::function<void()>& meanwhile);
+
+/// Contexts that go in the midst of a crowd's work, whatever is under way, and whether its lockers go before or after.
+struct doomed_contexts
+{
+    /// For one of three lockers of a round, which finds nothing of the rounds before.
+    std::function<std::shared_ptr<adapter>(asio::io_context& io, int round, std::chrono::milliseconds idle_timeout)>
+        make;
+    /// What else may happen in the middle of a round, beside a link that fails; what is held may end by it.
+    std::function<void()> trouble;
+    std::function<void()> end_trouble;
+
+    void run(way& over);
+};
+
 /// For a thread that runs no handlers.
 /// \throws stuck after a minute
 void wait_until(const std::function<bool()>& reached);

@@ -2,14 +2,8 @@
 #include "locker_scene.hpp"
 #include "support/storm.hpp"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/strand.hpp>
-#include <boost/asio/use_future.hpp>
-
-#include <future>
+#include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,83 +64,42 @@ BOOST_AUTO_TEST_CASE(a_crowd_on_several_threads_is_granted_each_lock_one_at_a_ti
     progress on;
     way over(server->port());
     std::vector<locker> all;
-    std::vector<std::future<void>> working;
     several_threads pool;
     for (int i = 0; i < 4; ++i) {
         auto how = options(mongodb_url(over.link.port()));
         // Connections end in the midst of it, too.
         if (i % 2 == 0)
             how.idle_timeout = 0ms;
-        const auto& by = all.emplace_back(mongo::make_adapter(pool.io.get_executor(), how));
-        for (int j = 0; j < 6; ++j) {
-            working.push_back(asio::co_spawn(
-                asio::make_strand(pool.io), visit_until_enough(by, on, dice(draw.seed())), asio::use_future));
+        all.emplace_back(mongo::make_adapter(pool.io.get_executor(), how));
+    }
+    visit_in_threads(pool, on, all, draw, [&] {
+        const auto go_on = [&] {
+            const auto before = on.grants.load();
+            wait_until([&] { return on.grants > before + 50; });
+        };
+        for (int cuts = 0; cuts < 3; ++cuts) {
+            go_on();
+            over.link.refuse(true);
+            over.link.refuse(false);
         }
-    }
-    const auto go_on = [&] {
-        const auto before = on.grants.load();
-        wait_until([&] { return on.grants > before + 50; });
-    };
-    for (int cuts = 0; cuts < 3; ++cuts) {
         go_on();
-        over.link.refuse(true);
-        over.link.refuse(false);
-    }
-    go_on();
-    on.enough = true;
-    for (auto& each : working) {
-        BOOST_TEST_REQUIRE((each.wait_for(60s) == std::future_status::ready));
-        each.get();
-    }
-    for (const auto& by : all)
-        BOOST_TEST(asio::co_spawn(pool.io, by.shutdown(10s), asio::use_future).get().clean());
-    for (const auto& wrong : on.inside.wrong())
-        BOOST_ERROR(wrong);
+    });
     BOOST_TEST(is_empty());
 }
 
-/// Whatever is under way, and whether its lockers go before it or after it.
 BOOST_AUTO_TEST_CASE(a_context_may_go_at_any_moment_of_a_storm)
 {
-    auto draw = dice(random_mix::first_seed());
     way over(server->port());
-    for (int round = 0; round < 15; ++round) {
-        crowd those(draw.seed());
-        std::vector<locker> all;
-        std::optional<asio::io_context> own(std::in_place);
-        for (int i = 0; i < 3; ++i) {
-            auto how = by_way(over);
-            // What the ones before have left stands in nobody's way.
-            how.collection = "round" + std::to_string(round);
-            how.idle_timeout = draw.once_in(2) ? 50ms : 0ms;
-            all.emplace_back(mongo::make_adapter(own->get_executor(), how));
-            for (int j = 0; j < 5; ++j)
-                asio::co_spawn(*own, those.stay(all.back(), over), asio::detached);
-        }
-        own->run_for(draw.time_below(300ms));
-        switch (draw.below(4)) {
-        case 0:
-            over.link.refuse(true);
-            break;
-        case 1:
-            over.link.silence(true);
-            break;
-        case 2:
-            server->pause();
-            break;
-        default:
-            break;
-        }
-        own->run_for(draw.time_below(300ms));
-        if (draw.once_in(2))
-            all.clear();
-        if (draw.once_in(3))
-            own->poll_one();
-        own.reset();
-        over.link.refuse(false);
-        over.link.silence(false);
-        server->resume();
-    }
+    doomed_contexts those;
+    those.make = [&](asio::io_context& own, int round, std::chrono::milliseconds idle_timeout) {
+        auto how = by_way(over);
+        how.collection = "round" + std::to_string(round);
+        how.idle_timeout = idle_timeout;
+        return mongo::make_adapter(own.get_executor(), how);
+    };
+    those.trouble = [&] { server->pause(); };
+    those.end_trouble = [&] { server->resume(); };
+    those.run(over);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
