@@ -116,6 +116,8 @@ void random_mix::draw_setting(bool with_faults)
     if (setting_.kind != behind::memory) {
         setting_.can.immediate = setting_.kind == behind::immediate;
         setting_.can.fifo = draw_.once_in(2);
+        // The store keeps a queue, whatever is said of it: groups that do not know would stand in each other's way.
+        setting_.can.several = setting_.can.fifo && setting_.can.several;
         setting_.can.events = !draw_.once_in(6);
         setting_.can.expires = !draw_.once_in(6);
         setting_.is_slow = setting_.kind == behind::scripted && draw_.once_in(2);
