@@ -1,36 +1,18 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "locker_scene.hpp"
 #include "support/driver.hpp"
+#include "support/link_faults.hpp"
 #include "support/proxy.hpp"
 #include "support/relay.hpp"
 #include "support/rig.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <string>
 #include <vector>
 
 namespace colock::testing {
 namespace {
-
-struct fault
-{
-    const char* name;
-    void (*set)(proxy&, bool);
-};
-constexpr std::array faults{
-    fault{"cut", [](proxy& link, bool set) { link.enable(!set); }},
-    fault{"black hole",
-        [](proxy& link, bool set) {
-            for (const auto* const stream : {"upstream", "downstream"}) {
-                if (set)
-                    link.add(stream, "timeout", stream, R"({"timeout":0})");
-                else
-                    link.remove(stream);
-            }
-        }},
-};
 
 /// A locker behind a link that fails, beside one whose link is well.
 struct failing_link : mongo_scene
@@ -117,7 +99,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_asked_of_the_server_beside_what_a_lock_needs)
 
 BOOST_AUTO_TEST_CASE(a_lock_outlives_a_fault_that_is_shorter_than_its_lease)
 {
-    for (const auto& each : faults) {
+    for (const auto& each : link_faults) {
         BOOST_TEST_CONTEXT(each.name)
         {
             proxy link(server->port());
@@ -149,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_lock_outlives_a_fault_that_is_shorter_than_its_lease)
 
 BOOST_AUTO_TEST_CASE(a_lock_is_lost_by_a_fault_that_is_longer_than_its_lease)
 {
-    for (const auto& each : faults) {
+    for (const auto& each : link_faults) {
         BOOST_TEST_CONTEXT(each.name)
         {
             proxy link(server->port());
@@ -174,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_lost_by_a_fault_that_is_longer_than_its_lease)
 
 BOOST_AUTO_TEST_CASE(a_waiter_behind_a_fault_is_granted_what_is_released_meanwhile)
 {
-    for (const auto& each : faults) {
+    for (const auto& each : link_faults) {
         BOOST_TEST_CONTEXT(each.name)
         {
             proxy link(server->port());

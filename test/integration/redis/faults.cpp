@@ -45,10 +45,17 @@ BOOST_AUTO_TEST_CASE(a_database_that_is_refused_for_a_moment_is_selected_later)
     BOOST_TEST(between.cuts() == 1);
 }
 
-/// A create is held up in the link; its connection ends; the bytes stay on their way.
+enum class asked : unsigned char
+{
+    one,
+    both,
+};
+
+/// A create, of one or of both in one step, is held up in the link; its connection ends; the bytes stay on their way.
 struct held_up
 {
-    explicit held_up(redis::options settings, const char* password = nullptr) : between(server.port())
+    explicit held_up(redis::options settings, const char* password = nullptr, asked which = asked::one)
+        : between(server.port())
     {
         if (password)
             server({"ACL", "SETUSER", "app", "on", (std::string(">") + password), "~*", "&*", "+@all", "-client"});
@@ -56,18 +63,26 @@ struct held_up
         settings.health_interval = 400ms;
         some.emplace(std::move(settings));
         const auto warm = driver::exclusive("warm");
-        some->speak.grant(warm);
+        // The server knows the script then.
+        if (which == asked::both)
+            some->speak.grant_all({warm});
+        else
+            some->speak.grant(warm);
         some->speak.give_back(warm);
         between.hold();
-        const auto outcome = some->speak.create(claim);
+        const auto outcome =
+            which == asked::one ? some->speak.create(claim) : some->speak.create_all({claim, other}).why;
         BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
         claim->taint();
+        if (which == asked::both)
+            other->taint();
     }
 
     redis_server server;
     redis_relay between;
     std::optional<client_side> some;
     plain_claim_ptr claim = driver::exclusive("k", 60s);
+    plain_claim_ptr other = driver::exclusive("l", 60s);
 };
 
 BOOST_AUTO_TEST_CASE(a_kill_that_is_refused_for_a_moment_is_asked_for_again)
@@ -100,6 +115,18 @@ BOOST_AUTO_TEST_CASE(without_the_right_to_kill_nothing_is_promised)
     // And rightly so.
     f.between.deliver();
     BOOST_TEST(f.server({"GET", "{colock}:k"}).starts_with(f.claim->token().hex()));
+}
+
+BOOST_AUTO_TEST_CASE(nor_is_anything_promised_of_several_that_were_asked_for_in_one_step)
+{
+    held_up f({.user = "app", .password = "pw"}, "pw", asked::both);
+    for (const auto& each : {f.claim, f.other}) {
+        BOOST_TEST((f.some->speak.abandon(each).status == release_status::failed));
+        BOOST_TEST(each->tainted());
+    }
+    f.between.deliver();
+    for (const auto& each : {f.claim, f.other})
+        BOOST_TEST(f.server({"GET", "{colock}:" + each->key()}).starts_with(each->token().hex()));
 }
 
 BOOST_AUTO_TEST_CASE(a_paused_server_makes_operations_wait)

@@ -1,32 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "one_server.hpp"
+#include "support/link_faults.hpp"
 #include "support/proxy.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include <array>
 #include <memory>
 
 namespace colock::testing {
 namespace {
-
-struct fault
-{
-    const char* name;
-    void (*set)(proxy&, bool);
-};
-constexpr std::array faults{
-    fault{"cut", [](proxy& link, bool set) { link.enable(!set); }},
-    fault{"black hole",
-        [](proxy& link, bool set) {
-            for (const auto* const stream : {"upstream", "downstream"}) {
-                if (set)
-                    link.add(stream, "timeout", stream, R"({"timeout":0})");
-                else
-                    link.remove(stream);
-            }
-        }},
-};
 
 /// Somebody holds through a link that fails what another waits for whose link is well.
 struct failing_link : one_server
@@ -34,7 +16,7 @@ struct failing_link : one_server
     template <class Check>
     void for_each_fault(std::chrono::milliseconds session_timeout, Check check)
     {
-        for (const auto& each : faults) {
+        for (const auto& each : link_faults) {
             BOOST_TEST_CONTEXT(each.name)
             {
                 proxy between(server->port());
