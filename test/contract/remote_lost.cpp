@@ -63,6 +63,23 @@ COLOCK_REMOTE_CASE(a_create_after_a_lost_one_finds_its_own_grant)
     });
 }
 
+// Where a majority decides, a lock is held and extended though one node's create has an unknown outcome.
+COLOCK_REMOTE_CASE(a_lost_create_that_was_extended_since_can_be_taken_back)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto claim = on.exclusive("k");
+        on.link().cut(what);
+        BOOST_TEST(on.create(claim).status == create_status::failed);
+        claim->taint();
+        // "Not held" is as good: what is in doubt need not be known.
+        const auto extended = on.extend(claim, 1h).status;
+        BOOST_TEST(
+            (extended == extend_status::not_held || (extended == extend_status::extended && what == lost_part::reply)));
+        on.settle(claim);
+        on.check_stored(0);
+    });
+}
+
 COLOCK_REMOTE_CASE(a_release_that_is_lost_is_repeated_until_proven)
 {
     for_each_loss(on, [&](lost_part what) {

@@ -31,9 +31,13 @@ private:
     }
     void answered(operation_ptr) override
     {
+        const bool extended = replies[0].is(reply::kind::number) && replies[0].number == 1;
+        // Its create may have had no answer but this one.
+        if (auto* const state = find_state(*claim_))
+            state->granted = state->granted || extended;
         note_answer(owner_, *claim_, sent_on);
         if (replies[0].is(reply::kind::number))
-            done_({replies[0].number == 1 ? extend_status::extended : extend_status::not_held, nullptr});
+            done_({extended ? extend_status::extended : extend_status::not_held, nullptr});
         else
             done_({extend_status::failed, refusal(replies[0])});
     }
