@@ -202,9 +202,9 @@ BOOST_AUTO_TEST_CASE(what_a_server_that_throttles_has_put_off_is_tried_again)
     std::vector<running<lock>> asked;
     for (int i = 0; i < 24; ++i)
         asked.push_back(start(at.io, by.acquire("k" + std::to_string(i))));
-    // On a busy machine it puts nearly everything off.
+    // On a busy machine it puts nearly everything off: the first lease may have ended before the last is granted.
     for (auto& each : asked)
-        BOOST_TEST(each.get(at.io, std::source_location::current(), {.time = 3min}).held());
+        BOOST_TEST(each.get(at.io, std::source_location::current(), {.time = 3min}).fence() > 0);
     BOOST_TEST(by.stats().attempts > asked.size());
 }
 
