@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,9 +34,9 @@ struct wanted
     double beside_locco;
 };
 
-double no_server_cpu(const race&)
+double mongodb_cpu_us(const race&)
 {
-    return std::numeric_limits<double>::quiet_NaN();
+    return process_cpu_us("COLOCK_TEST_MONGODB_ID");
 }
 
 chart run_uncontended(const options& settings, report& found)
@@ -57,7 +56,7 @@ chart run_uncontended(const options& settings, report& found)
     for (const wanted& each : {wanted{1, 2.7}, wanted{8, 2.5}, wanted{32, 2.0}}) {
         of.in_flight = each.in_flight;
         of.keys = each.in_flight * 10;
-        run_rounds(of, rivals, settings.rounds, no_server_cpu);
+        run_rounds(of, rivals, settings.rounds, mongodb_cpu_us);
         found.begin("MongoDB: " + std::to_string(of.in_flight) + " in flight, each on keys of its own, " +
                     of_rounds(settings.rounds));
         for (const rival& one : rivals)

@@ -16,8 +16,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <stdexcept>
+
+#include <unistd.h>
 
 namespace asio = boost::asio;
 
@@ -133,6 +136,23 @@ std::vector<rival> read_programs(const std::string& file, report& found, std::si
     if (!missing.empty())
         found.fact("missing", missing);
     return programs;
+}
+
+double process_cpu_us(const char* name)
+{
+    const char* const process = std::getenv(name);
+    std::ifstream told("/proc/" + std::string(process ? process : "none") + "/stat");
+    if (!told)
+        return std::numeric_limits<double>::quiet_NaN();
+    // Behind its name, which may have blanks: the eleventh and twelfth after the state.
+    told.ignore(std::numeric_limits<std::streamsize>::max(), ')');
+    std::string skipped;
+    for (int i = 0; i < 12; ++i)
+        told >> skipped;
+    double user = 0.0;
+    double system = 0.0;
+    told >> user >> system;
+    return (user + system) * 1e6 / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 void run_rounds(const race& of, std::vector<rival>& rivals, std::size_t rounds,

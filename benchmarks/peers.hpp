@@ -50,6 +50,10 @@ struct rival
 /// \param processes in which each runs
 [[nodiscard]] std::vector<rival> read_programs(const std::string& file, report& found, std::size_t processes = 1);
 
+/// Of a server that scripts/servers.sh has started; that of others is not known.
+/// \param name of the variable that says which process it is
+[[nodiscard]] double process_cpu_us(const char* name);
+
 /// All in turn, so that what happens to the machine happens to all of them.
 /// \param server_cpu_us CPU time that the server has used since its start
 void run_rounds(const race& of, std::vector<rival>& rivals, std::size_t rounds,

@@ -6,9 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <fstream>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -21,22 +18,9 @@ namespace {
 constexpr std::string_view worker_program = "worker-program";
 constexpr std::size_t processes = 4;
 
-/// The process of a server that scripts/servers.sh has started; that of others is not known.
-double server_cpu_us(const race&)
+double zookeeper_cpu_us(const race&)
 {
-    const char* const process = std::getenv("COLOCK_TEST_ZOOKEEPER_ID");
-    std::ifstream told("/proc/" + std::string(process ? process : "none") + "/stat");
-    if (!told)
-        return std::numeric_limits<double>::quiet_NaN();
-    // Behind its name, which may have blanks: the eleventh and twelfth after the state.
-    told.ignore(std::numeric_limits<std::streamsize>::max(), ')');
-    std::string skipped;
-    for (int i = 0; i < 12; ++i)
-        told >> skipped;
-    double user = 0.0;
-    double system = 0.0;
-    told >> user >> system;
-    return (user + system) * 1e6 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+    return process_cpu_us("COLOCK_TEST_ZOOKEEPER_ID");
 }
 
 /// How many times Curator's rate.
@@ -92,7 +76,7 @@ chart run_uncontended(const options& settings, report& found)
         of.in_flight = each.in_flight;
         // So few that each is there after the warm-up.
         of.keys = each.in_flight * 4;
-        run_rounds(of, rivals, settings.rounds, server_cpu_us);
+        run_rounds(of, rivals, settings.rounds, zookeeper_cpu_us);
         found.begin("ZooKeeper: " + std::to_string(of.in_flight) + " in flight, each on keys of its own, " +
                     of_rounds(settings.rounds));
         for (const rival& one : rivals)
@@ -134,7 +118,7 @@ void run_contended(const options& settings, report& found)
         {{"colock", rival::kind::ours,
             [&](const race& now) { return run_ours(settings.backend, now, colock::lock_mode::exclusive); }}},
         settings, found);
-    run_rounds(of, rivals, settings.rounds, server_cpu_us);
+    run_rounds(of, rivals, settings.rounds, zookeeper_cpu_us);
     found.begin("ZooKeeper: 64 of one process contend for one key, " + of_rounds(settings.rounds));
     add_contended(rivals, 2.0, found);
 }
@@ -162,7 +146,7 @@ void run_apart(const options& settings, report& found)
         settings, found, processes);
     for (rival& each : rivals)
         each.run = [run = std::move(each.run)](const race& now) { return run(beginning_soon(now)); };
-    run_rounds(of, rivals, settings.rounds, server_cpu_us);
+    run_rounds(of, rivals, settings.rounds, zookeeper_cpu_us);
     found.begin("ZooKeeper: " + std::to_string(processes) + " processes contend for one key, one waiter each, " +
                 of_rounds(settings.rounds));
     add_contended(rivals, 1.3, found);
