@@ -62,7 +62,7 @@ void drive(const race& of, shared_counts& counted, std::size_t first, std::size_
     std::size_t key = first;
     while (!counted.stopping) {
         const auto at = "raw:" + race::name(key);
-        static_cast<void>(say(*client, all.exclusive_queues.with_ttl.filled({{"c", "locks"}, {"k", mg::bytes{at}},
+        static_cast<void>(say(*client, all.first_exclusive_queues.with_ttl.filled({{"c", "locks"}, {"k", mg::bytes{at}},
                                            {"t", token}, {"x", of.ttl.count()}, {"l", never}, {"e", std::int64_t{1}},
                                            {"o", &owner}, {"n", never}, {"m", std::int64_t{5000}}, {"v", name}})));
         static_cast<void>(say(*client, all.release_exclusive.filled({{"c", "locks"}, {"k", mg::bytes{at}}, {"t", token},

@@ -1,25 +1,47 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/client.hpp"
 
+#include "mongo/joint.hpp"
+#include "mongo/operations/joining_operation.hpp"
 #include "mongo/release_events.hpp"
 
 #include <colock/token.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
+#include <vector>
 
 namespace colock::mongo::detail {
+
+namespace {
+
+/// While a lane is free.
+constexpr auto longest_wait_for_company = std::chrono::milliseconds(2);
+
+} // namespace
 
 struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
         : runtime(executor, std::move(events)), talks(strand, owner, owner.config_, told, [&owner] { owner.flush(); }),
-          releases(strand, owner, owner.config_, told, talks, owner.sources(), owner.waiting_)
+          releases(strand, owner, owner.config_, told, talks, owner.sources(), owner.waiting_), company(strand)
     {
     }
 
     primary talks;
     release_events releases;
+
+    /// Those that were started, and go out together.
+    std::vector<boost::intrusive_ptr<joining_operation>> together;
+    std::size_t most_together = 1;
+    std::vector<std::weak_ptr<joint>> travelling;
+    /// Something waits for others to go with.
+    lease_timer company;
+    lease_clock::time_point held_since{};
+    bool holds = false;
+    bool company_due = false;
+    bool impatient = false;
 };
 
 client::client(settings checked)
@@ -58,9 +80,102 @@ void client::want()
     run().talks.on(primary::event::wanted);
 }
 
-bool client::takes_more() noexcept
+bool client::takes_more()
 {
-    return run().talks.has_room();
+    auto& all = run();
+    const auto* const first = next();
+    if (!first || (first->joins() && !all.together.empty()))
+        return first != nullptr;
+    // They have their lane before others.
+    send_together();
+    if (!all.talks.has_room())
+        return false;
+    if (!first->joins() || all.impatient)
+        return true;
+    const auto operations = load();
+    if (all.talks.under_way() >= worthwhile_commands(operations)) {
+        wait_for_company();
+        return false;
+    }
+    return true;
+}
+
+void client::started_all()
+{
+    send_together();
+}
+
+void client::join(joining_operation& added)
+{
+    auto& all = run();
+    if (all.together.empty())
+        all.most_together = worthwhile_statements(load() + 1);
+    all.together.emplace_back(&added);
+    if (all.together.size() >= all.most_together)
+        send_together();
+}
+
+void client::send_together()
+{
+    auto& all = run();
+    if (all.together.empty())
+        return;
+    all.holds = false;
+    auto members = std::exchange(all.together, {});
+    if (members.size() == 1) {
+        members.front()->go_alone();
+        return;
+    }
+    const auto made = std::make_shared<joint>(config_, members);
+    for (const auto& each : members)
+        each->travel_with(made);
+    all.travelling.push_back(made);
+    all.talks.ask(made);
+}
+
+/// Operations that wait, or are under way.
+std::size_t client::load() noexcept
+{
+    auto& all = run();
+    std::size_t joined = 0;
+    std::erase_if(all.travelling, [&](const std::weak_ptr<joint>& each) {
+        const auto under_way = each.lock();
+        if (!under_way || under_way->is_over())
+            return true;
+        joined += under_way->size();
+        return false;
+    });
+    const auto commands = all.talks.under_way();
+    return queued() + all.together.size() + joined + commands - std::min(commands, all.travelling.size());
+}
+
+void client::wait_for_company()
+{
+    auto& all = run();
+    if (!std::exchange(all.holds, true))
+        all.held_since = lease_clock::now();
+    if (std::exchange(all.company_due, true))
+        return;
+    all.company.expires_at(all.held_since + longest_wait_for_company);
+    all.company.async_wait([self = keep(*this)](const error_code& code) {
+        if (!code)
+            self->company_waited_for();
+    });
+}
+
+void client::company_waited_for()
+{
+    auto& all = run();
+    all.company_due = false;
+    if (!all.holds)
+        return;
+    if (lease_clock::now() < all.held_since + longest_wait_for_company) {
+        wait_for_company();
+        return;
+    }
+    all.impatient = true;
+    flush();
+    all.impatient = false;
 }
 
 void client::all_ended()

@@ -14,6 +14,8 @@
 
 namespace colock::mongo::detail {
 
+class joining_operation;
+
 /// Our connections to a replica set's primary, and all that is asked of it. Connects on first use, finds the next
 /// primary while it is needed, closes when it is not.
 ///
@@ -38,6 +40,8 @@ public:
     [[nodiscard]] primary& talks() noexcept;
     /// Greater than all before: a server carries out no request of a claim after a later one.
     [[nodiscard]] std::int64_t next_request() noexcept { return ++requests_; }
+    /// It goes with those that are started at the same time.
+    void join(joining_operation& added);
 
     void context_forked() noexcept override;
 
@@ -50,7 +54,12 @@ private:
     [[nodiscard]] lease_clock::duration pace() const noexcept override;
     void opened() override;
     void want() override;
-    [[nodiscard]] bool takes_more() noexcept override;
+    [[nodiscard]] bool takes_more() override;
+    void started_all() override;
+    void send_together();
+    [[nodiscard]] std::size_t load() noexcept;
+    void wait_for_company();
+    void company_waited_for();
     void all_ended() override;
     [[nodiscard]] failure_ptr denial() noexcept override { return nullptr; }
     void denial_told() override;

@@ -134,10 +134,10 @@ enum class answer_of : unsigned char
     before,
     after,
 };
+const string shown_of_locks =
+    R"({"t":1,"x":1,"f":1,"e":1,"h.t":1,"h.x":1,"h.f":1,"h.e":1,"wt":1,"wx":1,"w":1,"wb":1,"o.owner":1})";
 string find_and_modify(const string& query, std::initializer_list<string> stages, answer_of when = answer_of::after,
-    bool upsert = false,
-    const string& shown =
-        R"({"t":1,"x":1,"f":1,"e":1,"h.t":1,"h.x":1,"h.f":1,"h.e":1,"wt":1,"wx":1,"w":1,"wb":1,"o.owner":1})")
+    bool upsert = false, const string& shown = shown_of_locks)
 {
     string all;
     for (const auto& one : stages)
@@ -172,11 +172,22 @@ string with(const string& changes)
 {
     return R"({"$mergeObjects":[)" + root + ',' + changes + "]}";
 }
+string replaced(const string& by)
+{
+    return R"({"$replaceWith":)" + by + '}';
+}
 string create(const string& free, const string& grant, const string& otherwise)
 {
-    return find_and_modify(by_key,
-        {R"({"$replaceWith":)" + cond(may_be_granted(token), cond(free, with(grant), otherwise), root) + '}'},
-        answer_of::after, true);
+    return replaced(cond(may_be_granted(token), cond(free, with(grant), otherwise), root));
+}
+string alone(const string& create)
+{
+    return find_and_modify(by_key, {create}, answer_of::after, true);
+}
+/// One of the statements of an update.
+string joined(const string& stage)
+{
+    return R"({"q":)" + by_key + R"(,"u":[)" + stage + R"(],"upsert":true})";
 }
 
 const string mark_is_due = below(w, sum(now, "30000"));
@@ -203,6 +214,19 @@ string create_exclusive(bool queues, bool has_ttl)
             {"wx", cond(intends, sum(now, "15000"), wx)}})));
 }
 
+/// By a token that is nowhere yet.
+string create_first(const string& otherwise, bool has_ttl)
+{
+    return create(all_of({two("$lte", plain_x, now), two("$lte", plain_hx, now)}),
+        object({{"t", token}, {"x", expiry(has_ttl)}, {"f", grants_next}, {"o", literal_owner}, {"a", now}, {"r", now},
+            {"e", number}, {"h", "[]"}, {"hx", none}, {"p", "null"}}),
+        otherwise);
+}
+string create_first_exclusive(bool marks, bool has_ttl)
+{
+    return create_first(marks ? with(object({{"w", waiters_mark}, {"wb", waiters_name}})) : root, has_ttl);
+}
+
 string create_shared(bool queues, bool has_ttl)
 {
     const auto again = above(size_of(those(h, all_of({is_ours, lives, below(R"("$$i.e")", number)}))), "0");
@@ -220,12 +244,16 @@ string create_shared(bool queues, bool has_ttl)
         queues ? with(object({{"w", waiters_mark}, {"wb", waiters_name}})) : root);
 }
 
+/// Where it is held: an answer tells the next waiter.
+const string told_once = cond(somebody_waits, sum(g, "1"), g);
+
+string released_exclusive()
+{
+    return object({{"t", "null"}, {"x", none}, {"o", "null"}, {"p", released_at}, {"g", told_once}});
+}
 string release_exclusive()
 {
-    const auto held = above(R"("$x")", now);
-    return find_and_modify(by_holder,
-        {set({{"t", cond(held, "null", R"("$t")")}, {"x", cond(held, none, R"("$x")")},
-            {"o", cond(held, "null", R"("$o")")}, {"p", cond(held, released_at, R"("$p")")}, {"g", told(held)}})});
+    return find_and_modify(by_holder, {replaced(cond(above(plain_x, now), with(released_exclusive()), root))});
 }
 
 string release_shared()
@@ -237,6 +265,31 @@ string release_shared()
                 {"hx", cond(all_of({R"("$k")", was_last}), none, R"("$hx")")},
                 {"p", cond(all_of({R"("$k")", was_last}), released_at, R"("$p")")}, {"g", told(R"("$k")")}}),
             forget_k});
+}
+
+/// What no update may do: so a server says which statement has changed nothing.
+const string an_error = R"({"_id":{"$numberLong":"0"}})";
+
+string join_release(const string& held, const string& changes)
+{
+    return joined(replaced(cond(held, with(changes), an_error)));
+}
+string join_release_exclusive(const string& who = token)
+{
+    return join_release(all_of({equal(R"("$t")", who), above(plain_x, now)}), released_exclusive());
+}
+string join_release_shared()
+{
+    const auto was_last = equal(size_of(other_holders), "0");
+    return join_release(is_holder, object({{"h", other_holders}, {"hx", cond(was_last, none, hx)},
+                                       {"p", cond(was_last, released_at, or_else("p", "null"))}, {"g", told_once}}));
+}
+string check_join()
+{
+    const string another = R"("?u")";
+    return R"({"update":"?c","updates":[)" + join_release_exclusive(another) + ',' +
+           joined(create_first_exclusive(false, true)) + ',' + join_release_exclusive(another) + ',' +
+           join_release_exclusive() + R"(],"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
 }
 
 string extend_exclusive(bool has_ttl)
@@ -331,13 +384,27 @@ commands::create both(const string& with_ttl, const string& without)
     return {outline(with_ttl), outline(without)};
 }
 
+commands::create both(string (*create)(bool queues, bool has_ttl), bool queues, string (*form)(const string&))
+{
+    return both(form(create(queues, true)), form(create(queues, false)));
+}
+
 commands make_all()
 {
     return {
-        .exclusive_queues = both(create_exclusive(true, true), create_exclusive(true, false)),
-        .exclusive_once = both(create_exclusive(false, true), create_exclusive(false, false)),
-        .shared_queues = both(create_shared(true, true), create_shared(true, false)),
-        .shared_once = both(create_shared(false, true), create_shared(false, false)),
+        .exclusive_queues = both(&create_exclusive, true, &alone),
+        .exclusive_once = both(&create_exclusive, false, &alone),
+        .shared_queues = both(&create_shared, true, &alone),
+        .shared_once = both(&create_shared, false, &alone),
+        .first_exclusive_queues = both(&create_first_exclusive, true, &alone),
+        .first_exclusive_once = both(&create_first_exclusive, false, &alone),
+        .join_first_exclusive = both(&create_first_exclusive, false, &joined),
+        .join_shared_queues = both(&create_shared, true, &joined),
+        .join_shared_once = both(&create_shared, false, &joined),
+        .join_release_exclusive = outline(join_release_exclusive()),
+        .join_release_shared = outline(join_release_shared()),
+        .check_join = outline(check_join()),
+        .look = outline(R"({"projection":)" + shown_of_locks + R"(,"limit":"?n","batchSize":"?n","singleBatch":true})"),
         .release_exclusive = outline(release_exclusive()),
         .release_shared = outline(release_shared()),
         .extend_exclusive = both(extend_exclusive(true), extend_exclusive(false)),

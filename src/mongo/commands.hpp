@@ -37,7 +37,23 @@ struct commands
     create shared_queues;
     create shared_once;
 
-    /// The same for all below. Nothing matches, or nothing changes, for what is not held any more.
+    /// The same for a claim that asks for the first time, in less of the server's time: it is not granted, either, where
+    /// readers were, and a writer that waits for readers does not say so. Then the long form has to decide.
+    create first_exclusive_queues;
+    create first_exclusive_once;
+    /// As statements of one update: then the documents have to be looked at. The first marks nothing.
+    create join_first_exclusive;
+    create join_shared_queues;
+    create join_shared_once;
+    /// Likewise; it fails, and changes nothing, where what it is to release is not held.
+    outline join_release_exclusive;
+    outline join_release_shared;
+    /// An update in which the second and the fourth statement are done, and the others have nothing to release.
+    outline check_join;
+    /// Behind the collection and the filter: what the answer to `findAndModify` has, of `n` documents.
+    outline look;
+
+    /// As the first four for all below. Nothing matches, or nothing changes, for what is not held any more.
     outline release_exclusive;
     outline release_shared;
     create extend_exclusive;

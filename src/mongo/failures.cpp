@@ -32,12 +32,11 @@ constexpr std::array overloads{365, 433, 449, 450, 462};
 /// Unauthorized, AuthenticationFailed, and what they are called by those who serve it to others.
 constexpr std::array denials{13, 18, 8000, 33};
 
-/// Of updates and deletes, or of their confirmation: the answer as such is one of success.
+/// Of updates and deletes: the answer as such is one of success.
 bool has_write_error(const answer& got) noexcept
 {
     bson_iter_t found;
-    return bson_iter_init_find(&found, got.reply.get(), "writeConcernError") ||
-           bson_iter_init_find(&found, got.reply.get(), "writeErrors");
+    return lacks_confirmation(got) || bson_iter_init_find(&found, got.reply.get(), "writeErrors");
 }
 
 std::string name_of(const answer& got)
@@ -55,6 +54,12 @@ failure_ptr not_now(const answer& got)
 }
 
 } // namespace
+
+bool lacks_confirmation(const answer& got) noexcept
+{
+    bson_iter_t found;
+    return bson_iter_init_find(&found, got.reply.get(), "writeConcernError");
+}
 
 verdict judge(const answer& got) noexcept
 {

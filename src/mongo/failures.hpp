@@ -21,6 +21,9 @@ enum class verdict : unsigned char
 };
 [[nodiscard]] verdict judge(const answer& got) noexcept;
 
+/// It was done, but no majority has confirmed it.
+[[nodiscard]] bool lacks_confirmation(const answer& got) noexcept;
+
 /// Where commands go has to be found anew.
 [[nodiscard]] bool is_leaving(const answer& got) noexcept;
 

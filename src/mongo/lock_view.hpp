@@ -30,6 +30,8 @@ public:
     /// The answer to `findAndModify`.
     [[nodiscard]] static lock_view of_answer(const document& reply);
     explicit lock_view(const bson_iter_t& fields);
+    /// There is none.
+    lock_view() = default;
 
     /// There is one.
     [[nodiscard]] bool exists() const noexcept { return exists_; }
@@ -51,7 +53,6 @@ public:
     [[nodiscard]] std::int64_t free_at(const claim& of, std::int64_t now) const noexcept;
 
 private:
-    lock_view() = default;
     void read(const bson_iter_t& fields);
 
     bool exists_ = false;

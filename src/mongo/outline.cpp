@@ -75,10 +75,15 @@ void copy(bson_iter_t& from, bson_t& to, std::span<const value> with)
 document outline::filled(values with) const
 {
     document made;
+    append_to(*made.get(), with);
+    return made;
+}
+
+void outline::append_to(bson_t& to, values with) const
+{
     bson_iter_t all;
     bson_iter_init(&all, text_.get());
-    copy(all, *made.get(), std::span(with.begin(), with.size()));
-    return made;
+    copy(all, to, std::span(with.begin(), with.size()));
 }
 
 void append_bytes(bson_t& to, std::string_view name, std::string_view text)

@@ -42,6 +42,8 @@ public:
 
     /// Every gap needs its value.
     [[nodiscard]] document filled(values with) const;
+    /// The same, behind what `to` has.
+    void append_to(bson_t& to, values with) const;
 
 private:
     document text_;

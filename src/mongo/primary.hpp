@@ -45,6 +45,8 @@ public:
 
     /// Another command can be begun at once.
     [[nodiscard]] bool has_room() noexcept;
+    /// Commands, in all lanes.
+    [[nodiscard]] std::size_t under_way() const noexcept { return lanes_ ? lanes_->under_way() : 0; }
     /// On a lane that is free, or the next that is; it ends when it is given up, or its lane fails. Where there is no
     /// server it ends as not sent, by a handler of its own.
     void ask(task_ptr what);

@@ -3,6 +3,7 @@
 
 #include "mongo/commands.hpp"
 #include "mongo/failures.hpp"
+#include "mongo/joint.hpp"
 #include "mongo/lock_view.hpp"
 
 #include <colock/token.hpp>
@@ -43,10 +44,10 @@ struct server_check::step
 };
 
 const std::array<server_check::step, 12> server_check::steps{{
-    {"a free lock was not granted", []() -> const outline& { return commands::get().exclusive_queues.with_ttl; }, true,
-        1, [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 1); }},
+    {"a free lock was not granted", []() -> const outline& { return commands::get().first_exclusive_queues.with_ttl; },
+        true, 1, [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 1); }},
     {"a lock that is held was granted to another",
-        []() -> const outline& { return commands::get().exclusive_queues.with_ttl; }, false, 1,
+        []() -> const outline& { return commands::get().first_exclusive_queues.with_ttl; }, false, 1,
         [](const lock_view& seen, step::names first, step::names second) {
             return holds(seen, first, 1) && !seen.find(second);
         }},
@@ -96,35 +97,71 @@ void server_check::stop() noexcept
         left->drop();
 }
 
-void server_check::take_step(std::size_t which)
+void server_check::ask(const outline& which, const std::string& who, std::int64_t number, question::handler then)
 {
-    const bool is_last = which == steps.size();
-    const auto& asked = is_last ? removal() : steps[which].asked();
     const auto now = clock_.at(lease_clock::now());
-    const auto& who = !is_last && steps[which].first ? first_ : second_;
     const auto next = std::make_shared<question>(config_.database,
-        asked.filled(
-            {{"c", std::string_view(config_.collection)}, {"k", &id_}, {"t", std::string_view(who)}, {"x", ttl},
-                {"l", now + ttl}, {"e", is_last ? 0 : steps[which].number}, {"o", &owner_}, {"n", std::int64_t{1}},
-                {"m", config_.operation_timeout.count()}, {"b", now + ttl}, {"v", std::string_view(first_)}}),
-        [self = shared_from_this(), which](const answer& got) { self->answered(which, got); });
+        which.filled({{"c", std::string_view(config_.collection)}, {"k", &id_}, {"t", std::string_view(who)},
+            {"u", std::string_view(second_)}, {"x", ttl}, {"l", now + ttl}, {"e", number}, {"o", &owner_},
+            {"n", std::int64_t{1}}, {"m", config_.operation_timeout.count()}, {"b", now + ttl},
+            {"v", std::string_view(first_)}}),
+        std::move(then));
     under_way_ = next;
     lanes_->ask(next, lease_clock::now() + config_.operation_timeout);
 }
 
+void server_check::try_joined()
+{
+    ask(commands::get().check_join, first_, 1, [self = shared_from_this()](const answer& got) {
+        const statement_errors errors(got.reply);
+        if (got.what != answer::kind::done || lacks_confirmation(got)) {
+            static_cast<void>(self->is_done(got));
+            return;
+        }
+        const auto is_refused = [&](std::size_t which) {
+            const auto* const error = errors.find(which);
+            return error && error->code == was_not_held;
+        };
+        if (is_refused(0) && !errors.find(1) && is_refused(2) && !errors.find(3) && errors.accounts_for(4))
+            self->take_step(0);
+        else
+            self->misread("a release of what was not held did not fail, or another did");
+    });
+}
+
+void server_check::take_step(std::size_t which)
+{
+    const bool is_last = which == steps.size();
+    ask(is_last ? removal() : steps[which].asked(), !is_last && steps[which].first ? first_ : second_,
+        is_last ? 0 : steps[which].number,
+        [self = shared_from_this(), which](const answer& got) { self->answered(which, got); });
+}
+
+bool server_check::is_done(const answer& got)
+{
+    if (judge(got) == verdict::done)
+        return true;
+    const auto why = failure_of(got);
+    end(why->code == errc::outcome_unknown ? make_failure(errc::unavailable, why->detail, why->cause) : why);
+    return false;
+}
+
 void server_check::answered(std::size_t which, const answer& got)
 {
-    if (judge(got) != verdict::done) {
-        const auto why = failure_of(got);
-        end(why->code == errc::outcome_unknown ? make_failure(errc::unavailable, why->detail, why->cause) : why);
-    } else if (which == steps.size()) {
+    if (!is_done(got))
+        return;
+    if (which == steps.size())
         end(nullptr);
-    } else if (!steps[which].is_right(lock_view::of_answer(got.reply), first_, second_)) {
-        end(make_failure(errc::misconfigured_backend,
-            std::string("the server misreads our updates: ") + steps[which].what + "; is it MongoDB 5.0 or later?"));
-    } else {
+    else if (steps[which].is_right(lock_view::of_answer(got.reply), first_, second_))
         take_step(which + 1);
-    }
+    else
+        misread(steps[which].what);
+}
+
+void server_check::misread(const char* what)
+{
+    end(make_failure(errc::misconfigured_backend,
+        std::string("the server misreads our updates: ") + what + "; is it MongoDB 5.0 or later?"));
 }
 
 void server_check::end(const failure_ptr& why)

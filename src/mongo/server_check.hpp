@@ -31,13 +31,18 @@ public:
     server_check(const settings& config, std::shared_ptr<lanes> on, const server_clock& clock, handler ended);
 
     /// Once.
-    void start() { take_step(0); }
+    void start() { try_joined(); }
     void stop() noexcept;
 
 private:
     struct step;
     static const std::array<step, 12> steps;
 
+    void try_joined();
+    void ask(const outline& which, const std::string& who, std::int64_t number, question::handler then);
+    /// It was done; else it has ended.
+    [[nodiscard]] bool is_done(const answer& got);
+    void misread(const char* what);
     void take_step(std::size_t which);
     void answered(std::size_t which, const answer& got);
     void end(const failure_ptr& why);

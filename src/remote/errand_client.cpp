@@ -53,6 +53,7 @@ void errand_client::flush()
             break;
         next->start();
     }
+    started_all();
     // Others have their turn in between.
     if (room == 0)
         on_strand(*this, [](errand_client& self) { self.flush(); });

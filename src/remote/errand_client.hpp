@@ -4,9 +4,11 @@
 #include "remote/client_base.hpp"
 #include "remote/errands.hpp"
 
+#include <cstddef>
+
 namespace colock::remote {
 
-/// A client whose operations are started one by one, as soon as each can be, and end one by one.
+/// A client whose operations are started in their order, as soon as each can be, and end one by one.
 ///
 /// Thread safety: submit may be called from any thread; the rest as client_base.
 class errand_client : public client_base
@@ -29,8 +31,10 @@ protected:
 
     /// Somebody wants to be started.
     virtual void want() = 0;
-    /// Another can be started now.
-    [[nodiscard]] virtual bool takes_more() noexcept = 0;
+    /// The next can be started now.
+    [[nodiscard]] virtual bool takes_more() = 0;
+    /// As many were started as could be: what they share goes out.
+    virtual void started_all() {}
     /// Nothing that was started is under way any more.
     virtual void all_ended() = 0;
     /// Why the server has refused us, as long as some may still have to be told; else null.
@@ -45,6 +49,9 @@ protected:
     [[nodiscard]] virtual bool others_open() const noexcept = 0;
     /// Nothing is asked, and nobody waits.
     [[nodiscard]] bool is_calm() const noexcept;
+    /// Who would be started next; null: nobody waits.
+    [[nodiscard]] const operation* next() const noexcept { return errands_.first(); }
+    [[nodiscard]] std::size_t queued() const noexcept { return errands_.waiting(); }
     [[nodiscard]] lease_clock::duration usual_pace() const noexcept { return deadlines_.pace(); }
     /// The connection is of no use any more, though it may stand.
     virtual void give_up_connection() = 0;

@@ -44,6 +44,7 @@ bool errands::add(operation_ptr which)
         return false;
     const bool is_first = waiting_.empty();
     waiting_.push_back(*which.detach());
+    ++waiting_count_;
     return is_first;
 }
 
@@ -51,6 +52,18 @@ bool errands::empty() const noexcept
 {
     const std::lock_guard guard(mutex_);
     return waiting_.empty();
+}
+
+std::size_t errands::waiting() const noexcept
+{
+    const std::lock_guard guard(mutex_);
+    return waiting_count_;
+}
+
+const operation* errands::first() const noexcept
+{
+    const std::lock_guard guard(mutex_);
+    return waiting_.empty() ? nullptr : &waiting_.front();
 }
 
 operation_ptr errands::take()
@@ -63,6 +76,7 @@ operation_ptr errands::take()
         if (looking_ && looked_at_ == waiting_.begin())
             ++looked_at_;
         next = pop_front(waiting_);
+        --waiting_count_;
     }
     next->crowd = crowd_;
     intrusive_ptr_add_ref(next.get());
@@ -78,8 +92,10 @@ void errands::put_back(operation& which)
     operation_ptr kept(&which);
     ended(which);
     const std::lock_guard guard(mutex_);
-    if (!closed_)
-        waiting_.push_front(*kept.detach());
+    if (closed_)
+        return;
+    waiting_.push_front(*kept.detach());
+    ++waiting_count_;
 }
 
 void errands::ended(operation& which) noexcept
@@ -113,6 +129,7 @@ void errands::give_up_waiting(const failure_ptr& why)
 {
     const std::lock_guard guard(mutex_);
     give_up(waiting_, delivery::unsent, why);
+    waiting_count_ = 0;
     looking_ = false;
 }
 
@@ -167,6 +184,7 @@ void errands::end_overdue_waiting(budget& left, lease_clock::time_point now, con
             if (!each.unwanted() && !deadlines::is_over(each.deadline, now))
                 continue;
             each.unlink();
+            --waiting_count_;
             over.emplace_back(&each, false);
         }
         looking_ = left.spent();
@@ -182,6 +200,7 @@ void errands::drop_all() noexcept
         const std::lock_guard guard(mutex_);
         closed_ = true;
         all.swap(waiting_);
+        waiting_count_ = 0;
         looking_ = false;
     }
     const auto release = [](operation* each) { intrusive_ptr_release(each); };

@@ -8,6 +8,7 @@
 
 #include <boost/intrusive/list.hpp>
 
+#include <cstddef>
 #include <deque>
 #include <mutex>
 
@@ -29,11 +30,14 @@ public:
     bool add(operation_ptr which);
     /// Whether none waits.
     [[nodiscard]] bool empty() const noexcept;
+    [[nodiscard]] std::size_t waiting() const noexcept;
     [[nodiscard]] bool under_way() const noexcept { return !running_.empty(); }
     /// Some were given up, and are still to be told.
     [[nodiscard]] bool owes_news() const noexcept { return !given_up_.empty(); }
 
-    /// The next, to be started; null: there is none.
+    /// The next, which still waits; null: there is none.
+    [[nodiscard]] const operation* first() const noexcept;
+    /// That one, to be started.
     [[nodiscard]] operation_ptr take();
     /// Before all that waits.
     void put_back(operation& which);
@@ -69,6 +73,7 @@ private:
 
     mutable colock::detail::light_mutex mutex_;
     list waiting_;
+    std::size_t waiting_count_ = 0;
     /// Where the look at those goes on, if one is under way.
     list::iterator looked_at_ = waiting_.begin();
     bool looking_ = false;

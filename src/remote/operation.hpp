@@ -30,6 +30,8 @@ public:
     virtual void fail(delivery how, failure_ptr why) = 0;
     /// While it was not started: nobody waits for it, and it gives nothing back.
     [[nodiscard]] virtual bool unwanted() const noexcept { return false; }
+    /// It may share a request with others that do.
+    [[nodiscard]] virtual bool joins() const noexcept { return false; }
 
     lease_clock::time_point deadline{};
     /// Of those that were started, see `errands`.

@@ -23,8 +23,8 @@ class command_operation : public remote::operation
 public:
     explicit command_operation(client& owner) : owner_(std::static_pointer_cast<client>(owner.shared_from_this())) {}
 
-    void start() final { begin(); }
-    void fail(delivery how, failure_ptr why) final;
+    void start() override { begin(); }
+    void fail(delivery how, failure_ptr why) override;
 
 protected:
     /// Anew, if it could not be sent.
@@ -68,11 +68,13 @@ protected:
         failed(how, std::move(why));
     }
 
+    /// What has become of a command: `then` is told what was done.
+    void answered(const answer& got, const std::function<void(const answer&)>& then);
+
     const std::shared_ptr<client> owner_;
 
 private:
     void send(document what, std::function<void(const answer&)> then);
-    void answered(const answer& got, const std::function<void(const answer&)>& then);
 
     /// It keeps us, as long as its lane does.
     std::weak_ptr<question> under_way_;

@@ -3,7 +3,7 @@
 
 #include "mongo/lock_view.hpp"
 #include "mongo/operations/claim_state.hpp"
-#include "mongo/operations/command_operation.hpp"
+#include "mongo/operations/joining_operation.hpp"
 
 #include <chrono>
 #include <limits>
@@ -18,37 +18,62 @@ constexpr auto look_again_in = std::chrono::milliseconds(5);
 /// Between a raced upsert and the next.
 constexpr int most_misses = 5;
 
-class create_operation final : public command_operation
+class create_operation final : public joining_operation
 {
 public:
     create_operation(client& owner, claim_ptr claim, completion<create_outcome> done)
-        : command_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
-          owner_data_(to_document(claim_->owner()))
+        : joining_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
+          owner_data_(to_document(claim_->owner())), is_first_(!is_shared() && !find_state(*claim_))
     {
     }
 
+    [[nodiscard]] bool joins() const noexcept override { return is_shared() || is_first_; }
     [[nodiscard]] bool unwanted() const noexcept override { return claim_->cancelled(); }
 
 private:
+    [[nodiscard]] std::string_view key() const noexcept override { return claim_->key(); }
+    [[nodiscard]] bool gives_back() const noexcept override { return false; }
+
     void begin() override
+    {
+        fill([&](outline::values with) { ask(which().filled(with), &create_operation::told); });
+    }
+    void write(bson_t& to) override
+    {
+        fill([&](outline::values with) { which_joined().append_to(to, with); });
+    }
+
+    [[nodiscard]] bool is_shared() const noexcept { return claim_->mode() == lock_mode::shared; }
+    [[nodiscard]] const outline& by_ttl(const commands::create& both) const
+    {
+        return claim_->ttl().count() == 0 ? both.without : both.with_ttl;
+    }
+    [[nodiscard]] const outline& which() const
+    {
+        const auto& all = commands::get();
+        if (is_shared())
+            return by_ttl(claim_->queues() ? all.shared_queues : all.shared_once);
+        if (is_first_)
+            return by_ttl(claim_->queues() ? all.first_exclusive_queues : all.first_exclusive_once);
+        return by_ttl(claim_->queues() ? all.exclusive_queues : all.exclusive_once);
+    }
+    [[nodiscard]] const outline& which_joined() const
+    {
+        const auto& all = commands::get();
+        if (is_shared())
+            return by_ttl(claim_->queues() ? all.join_shared_queues : all.join_shared_once);
+        return by_ttl(all.join_first_exclusive);
+    }
+
+    template <class Use>
+    void fill(Use use)
     {
         number_ = owner_->next_request();
         late_ = too_late();
         const auto token = claim_->token().hex();
-        const auto& which = outlines();
-        ask((claim_->ttl().count() == 0 ? which.without : which.with_ttl)
-                .filled({{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token)},
-                    {"x", ttl_value(claim_->ttl())}, {"l", late_}, {"e", number_}, {"o", &owner_data_},
-                    {"n", most_holders()}, {"m", write_patience()}, {"v", std::string_view(owner_->name())}}),
-            &create_operation::answered);
-    }
-
-    [[nodiscard]] const commands::create& outlines() const
-    {
-        const auto& all = commands::get();
-        if (claim_->mode() == lock_mode::shared)
-            return claim_->queues() ? all.shared_queues : all.shared_once;
-        return claim_->queues() ? all.exclusive_queues : all.exclusive_once;
+        use(outline::values{{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token)},
+            {"x", ttl_value(claim_->ttl())}, {"l", late_}, {"e", number_}, {"o", &owner_data_}, {"n", most_holders()},
+            {"m", write_patience()}, {"v", std::string_view(owner_->name())}});
     }
 
     [[nodiscard]] std::int64_t most_holders() const noexcept
@@ -57,9 +82,18 @@ private:
         return claim_->max_holders() == 0 ? any : static_cast<std::int64_t>(claim_->max_holders());
     }
 
-    void answered(const answer& got)
+    void told(const answer& got) { seen(lock_view::of_answer(got.reply), true); }
+    void hear_unseen(const answer& failed) override
     {
-        const auto view = lock_view::of_answer(got.reply);
+        talks().heard(failed);
+        end_failed(delivery::unanswered,
+            make_failure(errc::outcome_unknown, "what has become of this could not be read", failed.cause));
+    }
+    void hear_done(const lock_view& now) override { seen(now, is_shared() || !claim_->queues()); }
+
+    /// \param marked where it is busy, the document says that this one waits
+    void seen(const lock_view& view, bool marked)
+    {
         if (!view.exists()) {
             if (++misses_ < most_misses)
                 begin();
@@ -82,6 +116,10 @@ private:
         }
         const auto now = talks().clock().at(lease_clock::now());
         const auto free_at = view.free_at(*claim_, now);
+        if (std::exchange(is_first_, false) && (!marked || free_at == 0 || !view.shared().empty())) {
+            begin();
+            return;
+        }
         // It was too late, or the clock that says so is not what it was.
         if ((held || free_at == 0) && begin_with_new_clock())
             return;
@@ -121,6 +159,8 @@ private:
     const claim_ptr claim_;
     completion<create_outcome> done_;
     const document owner_data_;
+    /// No document knows its token.
+    bool is_first_;
     std::int64_t number_ = 0;
     std::int64_t late_ = 0;
     int misses_ = 0;

@@ -3,7 +3,7 @@
 
 #include "mongo/lock_view.hpp"
 #include "mongo/operations/claim_state.hpp"
-#include "mongo/operations/command_operation.hpp"
+#include "mongo/operations/joining_operation.hpp"
 
 #include <utility>
 
@@ -14,11 +14,12 @@ namespace {
 /// A token is refused for that much longer than a create may be under way: a member's clock may be behind.
 constexpr std::int64_t patience_with_clocks = 60'000;
 
-class give_back_operation : public command_operation
+template <class Base>
+class give_back_operation : public Base
 {
 public:
     give_back_operation(client& owner, claim_ptr claim, completion<release_outcome> done)
-        : command_operation(owner), claim_(std::move(claim)), token_(claim_->token().hex()), done_(std::move(done))
+        : Base(owner), claim_(std::move(claim)), token_(claim_->token().hex()), done_(std::move(done))
     {
     }
 
@@ -30,7 +31,7 @@ protected:
             state->intends = false;
             state->source.reset();
         }
-        end();
+        this->end();
         done_({what, nullptr, others_wait});
     }
     void confirmed(const answer&) { over(release_status::not_held); }
@@ -44,32 +45,58 @@ private:
     completion<release_outcome> done_;
 };
 
-class release_operation final : public give_back_operation
+class release_operation final : public give_back_operation<joining_operation>
 {
 public:
     using give_back_operation::give_back_operation;
 
 private:
+    [[nodiscard]] std::string_view key() const noexcept override { return claim_->key(); }
+    [[nodiscard]] bool gives_back() const noexcept override { return true; }
+    [[nodiscard]] bool is_shared() const noexcept { return claim_->mode() == lock_mode::shared; }
+
     void begin() override
     {
         const auto& all = commands::get();
-        const auto& which = claim_->mode() == lock_mode::shared ? all.release_shared : all.release_exclusive;
+        const auto& which = is_shared() ? all.release_shared : all.release_exclusive;
         ask(which.filled({{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token_)},
                 {"m", write_patience()}}),
-            &release_operation::answered);
+            &release_operation::told);
+    }
+    void write(bson_t& to) override
+    {
+        const auto& all = commands::get();
+        const auto& which = is_shared() ? all.join_release_shared : all.join_release_exclusive;
+        which.append_to(to, {{"k", bytes{claim_->key()}}, {"t", std::string_view(token_)}});
     }
 
-    void answered(const answer& got)
+    void told(const answer& got)
     {
         const auto view = lock_view::of_answer(got.reply);
         if (view.exists() && !view.find(token_))
-            over(release_status::released, view.others_wait(owner_->name(), talks().clock().at(lease_clock::now())));
+            hear_done(view);
         else
             confirm<give_back_operation>(&release_operation::confirmed);
     }
+    void hear_of_this(const answer& failed) override
+    {
+        if (failed.code == was_not_held)
+            begin();
+        else
+            joining_operation::hear_of_this(failed);
+    }
+    void hear_done(const lock_view& now) override
+    {
+        over(release_status::released, now.others_wait(owner_->name(), talks().clock().at(lease_clock::now())));
+    }
+    void hear_unseen(const answer& failed) override
+    {
+        talks().heard(failed);
+        over(release_status::released);
+    }
 };
 
-class abandon_operation final : public give_back_operation
+class abandon_operation final : public give_back_operation<command_operation>
 {
 public:
     using give_back_operation::give_back_operation;

@@ -1,0 +1,208 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/joint.hpp"
+
+#include "mongo/commands.hpp"
+#include "mongo/failures.hpp"
+#include "mongo/operations/joining_operation.hpp"
+#include "mongo/query.hpp"
+#include "mongo/settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+#include <mongoc/mongoc.h>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+constexpr std::size_t most_statements = 64;
+/// For an answer that does not say what has become of each.
+constexpr std::int32_t unknown_error = 8;
+
+/// The name of an array's element.
+class index_name
+{
+public:
+    explicit index_name(std::size_t index) noexcept
+    {
+        size_ = bson_uint32_to_string(static_cast<std::uint32_t>(index), &text_, room_.data(), room_.size());
+    }
+    [[nodiscard]] const char* text() const noexcept { return text_; }
+    [[nodiscard]] int size() const noexcept { return static_cast<int>(size_); }
+
+private:
+    std::array<char, 16> room_{};
+    const char* text_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+void append(bson_t& to, const char* name, const std::string& text)
+{
+    bson_append_utf8(&to, name, -1, text.data(), static_cast<int>(text.size()));
+}
+
+template <class Members>
+document update_of(const settings& config, const Members& members)
+{
+    static const outline concern(R"({"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})");
+    document made;
+    append(*made.get(), "update", config.collection);
+    bson_t all;
+    bson_append_array_begin(made.get(), "updates", -1, &all);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        const index_name name(i);
+        bson_t one;
+        bson_append_document_begin(&all, name.text(), name.size(), &one);
+        members[i]->write(one);
+        bson_append_document_end(&all, &one);
+    }
+    bson_append_array_end(made.get(), &all);
+    concern.append_to(*made.get(), {{"m", config.operation_timeout.count()}});
+    return made;
+}
+
+template <class Members>
+document look_of(const settings& config, const Members& members)
+{
+    document made;
+    append(*made.get(), "find", config.collection);
+    bson_t filter;
+    bson_t id;
+    bson_t all;
+    bson_append_document_begin(made.get(), "filter", -1, &filter);
+    bson_append_document_begin(&filter, "_id", -1, &id);
+    bson_append_array_begin(&id, "$in", -1, &all);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        const index_name name(i);
+        append_bytes(all, {name.text(), static_cast<std::size_t>(name.size())}, members[i]->key());
+    }
+    bson_append_array_end(&id, &all);
+    bson_append_document_end(&filter, &id);
+    bson_append_document_end(made.get(), &filter);
+    commands::get().look.append_to(*made.get(), {{"n", static_cast<std::int64_t>(members.size())}});
+    return made;
+}
+
+std::int64_t number_in(const document& reply, const char* name)
+{
+    bson_iter_t found;
+    return bson_iter_init_find(&found, reply.get(), name) ? bson_iter_as_int64(&found) : 0;
+}
+
+} // namespace
+
+std::size_t worthwhile_commands(std::size_t operations) noexcept
+{
+    return operations <= 2 ? operations : 2;
+}
+
+std::size_t worthwhile_statements(std::size_t operations) noexcept
+{
+    const auto commands = std::max<std::size_t>(worthwhile_commands(operations), 1);
+    return std::clamp<std::size_t>((operations + commands - 1) / commands, 1, most_statements);
+}
+
+statement_errors::statement_errors(const document& reply) : done_(number_in(reply, "n"))
+{
+    bson_iter_t all;
+    bson_iter_t each;
+    if (!bson_iter_init_find(&all, reply.get(), "writeErrors") || !bson_iter_recurse(&all, &each))
+        return;
+    while (bson_iter_next(&each)) {
+        bson_iter_t inside;
+        std::size_t index = 0;
+        std::uint32_t code = 0;
+        if (!bson_iter_recurse(&each, &inside))
+            continue;
+        while (bson_iter_next(&inside)) {
+            const std::string_view name = bson_iter_key(&inside);
+            if (name == "index")
+                index = static_cast<std::size_t>(bson_iter_as_int64(&inside));
+            else if (name == "code")
+                code = static_cast<std::uint32_t>(bson_iter_as_int64(&inside));
+        }
+        failed_.insert_or_assign(index, judge_failure(MONGOC_ERROR_SERVER, code, {}));
+    }
+}
+
+const answer* statement_errors::find(std::size_t statement) const noexcept
+{
+    const auto found = failed_.find(statement);
+    return found == failed_.end() ? nullptr : &found->second;
+}
+
+bool statement_errors::accounts_for(std::size_t count) const noexcept
+{
+    return done_ + static_cast<std::int64_t>(failed_.size()) == static_cast<std::int64_t>(count);
+}
+
+joint::joint(const settings& config, std::span<const member_ptr> members) : database_(config.database)
+{
+    members_.reserve(members.size());
+    // What gives locks back comes first: others may ask for those.
+    const auto gives_back = [](const member_ptr& each) { return each->gives_back(); };
+    std::ranges::copy_if(members, std::back_inserter(members_), gives_back);
+    std::ranges::copy_if(members, std::back_inserter(members_), std::not_fn(gives_back));
+    update_ = update_of(config, members_);
+    look_ = look_of(config, members_);
+}
+
+joint::~joint() = default;
+
+bool joint::leave(const joining_operation& which) noexcept
+{
+    bool is_empty = true;
+    for (auto& each : members_) {
+        if (each == &which)
+            each.reset();
+        is_empty = is_empty && !each;
+    }
+    return is_empty;
+}
+
+void joint::perform(mongoc_client_t& driver) noexcept
+{
+    updated_ = ask(driver, database_, update_);
+    if (updated_.what == answer::kind::done)
+        looked_ = ask(driver, database_, look_);
+}
+
+void joint::blame(const error_code& cause, bool was_sent)
+{
+    (updated_.what == answer::kind::done ? looked_ : updated_).blame(cause, was_sent);
+}
+
+void joint::performed()
+{
+    is_over_ = true;
+    const statement_errors errors(updated_.reply);
+    if (updated_.what == answer::kind::done && !errors.accounts_for(members_.size())) {
+        updated_.what = answer::kind::unknown;
+        updated_.code = unknown_error;
+    }
+    const bool is_told = updated_.what == answer::kind::done && !lacks_confirmation(updated_);
+    std::map<std::string, lock_view, std::less<>> seen;
+    for_each_document(
+        looked_.reply, [&](const bson_iter_t& each) { seen.insert_or_assign(key_of(each), lock_view(each)); });
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+        const auto member = std::exchange(members_[i], nullptr);
+        if (!member)
+            continue;
+        if (!is_told) {
+            member->hear_of_all(updated_);
+        } else if (const auto* const error = errors.find(i)) {
+            member->hear_of_this(*error);
+        } else if (looked_.what != answer::kind::done) {
+            member->hear_unseen(looked_);
+        } else {
+            const auto found = seen.find(member->key());
+            member->hear_done(found == seen.end() ? lock_view() : found->second);
+        }
+    }
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,38 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/operations/joining_operation.hpp"
+
+#include <utility>
+
+namespace colock::mongo::detail {
+
+void joining_operation::start()
+{
+    if (joins())
+        owner_->join(*this);
+    else
+        begin();
+}
+
+void joining_operation::fail(delivery how, failure_ptr why)
+{
+    if (const auto left = std::exchange(travels_with_, {}).lock(); left && left->leave(*this))
+        talks().give_up(*left);
+    command_operation::fail(how, std::move(why));
+}
+
+void joining_operation::hear_of_all(const answer& failed)
+{
+    // Some of the others may have been carried out, or this one.
+    if (gives_back() && judge(failed) == verdict::conflict) {
+        end_failed(delivery::unanswered, failure_of(failed));
+        return;
+    }
+    answered(failed, {});
+}
+
+void joining_operation::hear_of_this(const answer& failed)
+{
+    answered(failed, {});
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,300 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "locker_scene.hpp"
+#include "support/relay.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace colock::testing {
+namespace {
+
+using namespace std::string_literals;
+
+constexpr std::size_t crowd = 6;
+/// How an update that more than one has joined begins, and the look behind it.
+const std::string statements = "\x04updates\0"s;
+const std::string look = "\x02"
+                         "find\0"s;
+
+/// What is asked for in one turn travels in parts, each of which is joined by several.
+struct joined_scene : mongo_scene
+{
+    joined_scene() { run(run(ours.acquire("warm")).release(on_failure::raise)); }
+
+    static std::vector<std::string> keys()
+    {
+        std::vector<std::string> all;
+        for (std::size_t i = 0; i < crowd; ++i)
+            all.push_back(std::to_string(i));
+        return all;
+    }
+    std::vector<running<lock>> ask_for_all(const acquire_options& how = {})
+    {
+        std::vector<running<lock>> asked;
+        for (const auto& key : keys())
+            asked.push_back(start(io, ours.acquire(key, how)));
+        return asked;
+    }
+    std::vector<lock> take_all(const acquire_options& how = {})
+    {
+        std::vector<lock> held;
+        for (auto& each : ask_for_all(how))
+            held.push_back(each.get(io));
+        return held;
+    }
+    std::vector<running<void>> give_back(std::vector<lock>& held)
+    {
+        std::vector<running<void>> given;
+        for (auto& each : held)
+            given.push_back(start(io, each.release(on_failure::raise)));
+        return given;
+    }
+    void release_all(std::vector<lock>& held)
+    {
+        for (auto& each : give_back(held))
+            each.get(io);
+    }
+    /// The others are granted.
+    std::size_t count_unknown(std::vector<running<lock>> asked)
+    {
+        std::size_t unknown = 0;
+        std::vector<lock> held;
+        for (auto& each : asked) {
+            try {
+                held.push_back(each.get(io));
+            } catch (const create_error& failed) {
+                BOOST_TEST((failed.code() == errc::outcome_unknown), failed.what());
+                ++unknown;
+            }
+        }
+        until([&] { return ours.stats().settling == 0; });
+        BOOST_TEST(ours.stats().unproven == 0U);
+        BOOST_TEST(holders_at(server->port()).size() == held.size());
+        release_all(held);
+        return unknown;
+    }
+    void check_all_are_free()
+    {
+        BOOST_TEST(holders_at(server->port()).empty());
+        for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+            auto held = take_all({.mode = mode});
+            BOOST_TEST(holders_at(server->port()).size() == crowd);
+            release_all(held);
+            BOOST_TEST(holders_at(server->port()).empty());
+        }
+    }
+
+    relay link{server->port()};
+    const locker ours = add(options(mongodb_url(link.port())));
+    const locker theirs = add();
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(mongo_joined, joined_scene, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(one_that_was_not_held_fails_and_the_others_are_released)
+{
+    for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+        auto held = take_all({.ttl = 1min, .mode = mode});
+        BOOST_TEST(run(theirs.break_lock("2")).size() == 1U);
+        static_cast<void>(ask(R"({"delete":"locks","deletes":[{"q":{"_id":"3"},"limit":1}]})"));
+        const int before = link.cuts();
+        link.cut_at_bytes(statements, loss::time);
+        auto given = give_back(held);
+        until([&] { return link.cuts() > before; });
+        link.deliver_replies();
+        for (std::size_t i = 0; i < crowd; ++i) {
+            if (i == 2 || i == 3)
+                BOOST_CHECK_THROW(given[i].get(io), release_error);
+            else
+                given[i].get(io);
+        }
+        check_all_are_free();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_reply_is_unknown_to_all_who_joined_and_is_settled)
+{
+    link.cut_at_bytes(statements, loss::reply);
+    const auto unknown = count_unknown(ask_for_all({.retry = retry_policy::never()}));
+    BOOST_TEST(unknown >= 2U);
+    BOOST_TEST(unknown < crowd);
+    check_all_are_free();
+}
+
+BOOST_AUTO_TEST_CASE(a_request_that_never_came_is_unknown_to_all_who_joined)
+{
+    link.cut_at_bytes(statements, loss::request);
+    BOOST_TEST(count_unknown(ask_for_all({.retry = retry_policy::never()})) >= 2U);
+    check_all_are_free();
+}
+
+BOOST_AUTO_TEST_CASE(what_was_granted_and_could_not_be_read_is_settled)
+{
+    for (const auto what : {loss::request, loss::reply}) {
+        link.cut_at_bytes(look, what);
+        BOOST_TEST(count_unknown(ask_for_all({.retry = retry_policy::never()})) >= 2U);
+        check_all_are_free();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(releases_stand_though_their_documents_could_not_be_read)
+{
+    auto held = take_all();
+    link.cut_at_bytes(look, loss::reply);
+    release_all(held);
+    BOOST_TEST(link.cuts() == 1);
+    check_all_are_free();
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_reply_to_releases_is_settled)
+{
+    auto held = take_all();
+    link.cut_at_bytes(statements, loss::reply);
+    std::size_t failed = 0;
+    for (auto& each : give_back(held)) {
+        try {
+            each.get(io);
+        } catch (const release_error&) {
+            ++failed;
+        }
+    }
+    BOOST_TEST(link.cuts() == 1);
+    BOOST_TEST(failed < crowd);
+    until([&] { return ours.stats().settling == 0; });
+    check_all_are_free();
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_busy_does_not_keep_the_others)
+{
+    auto taken = run(theirs.acquire("2"));
+    std::vector<running<std::optional<lock>>> asked;
+    for (const auto& key : keys())
+        asked.push_back(start(io, ours.try_acquire(key)));
+    std::vector<lock> held;
+    for (std::size_t i = 0; i < crowd; ++i) {
+        auto got = asked[i].get(io);
+        BOOST_TEST(got.has_value() == (i != 2));
+        if (got)
+            held.push_back(std::move(*got));
+    }
+    release_all(held);
+    // One that queues says so, and is woken.
+    auto waiting = ask_for_all({.retry = retry_policy::fixed(1h)});
+    until([&] {
+        return std::ranges::count_if(waiting, [](const auto& each) { return each.done(); }) ==
+               static_cast<std::ptrdiff_t>(crowd - 1);
+    });
+    until([&] { return lock_document("2").find("\"wb\"") != std::string::npos; });
+    run(taken.release(on_failure::raise));
+    std::vector<lock> all;
+    for (auto& each : waiting)
+        all.push_back(each.get(io));
+    BOOST_TEST(all[2].fence() > taken.fence());
+    release_all(all);
+}
+
+BOOST_AUTO_TEST_CASE(many_ask_for_the_same_new_keys_at_once_and_one_is_granted_each)
+{
+    std::vector<locker> all;
+    for (int i = 0; i < 6; ++i)
+        all.push_back(add());
+    for (const auto& each : all)
+        run(run(each.acquire("warm")).release());
+    for (int round = 0; round < 10; ++round) {
+        std::vector<running<std::optional<lock>>> asked;
+        for (const auto& each : all)
+            for (const auto& key : keys())
+                asked.push_back(start(io, each.try_acquire(std::to_string(round) + '.' + key)));
+        std::vector<lock> held;
+        for (auto& each : asked) {
+            if (auto got = each.get(io))
+                held.push_back(std::move(*got));
+        }
+        BOOST_TEST(held.size() == crowd);
+        release_all(held);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(whoever_is_cancelled_meanwhile_holds_nothing)
+{
+    link.cut_at_bytes(statements, loss::time);
+    std::vector<asio::cancellation_signal> signals(crowd);
+    std::size_t ended = 0;
+    std::size_t granted = 0;
+    for (std::size_t i = 0; i < crowd; ++i)
+        asio::co_spawn(io, ours.acquire(std::to_string(i)),
+            asio::bind_cancellation_slot(signals[i].slot(), [&](const std::exception_ptr& failed, lock) {
+                ++ended;
+                granted += failed ? 0 : 1;
+            }));
+    until([&] { return link.cuts() == 1; });
+    for (auto& each : signals)
+        each.emit(asio::cancellation_type::terminal);
+    link.deliver_replies();
+    until([&] { return ended == crowd && ours.stats().settling == 0; });
+    BOOST_TEST(granted < crowd);
+    until([&] { return holders_at(server->port()).empty(); });
+    check_all_are_free();
+}
+
+BOOST_AUTO_TEST_CASE(a_shutdown_ends_what_is_joined)
+{
+    link.cut_at_bytes(statements, loss::time);
+    auto asked = ask_for_all();
+    until([&] { return link.cuts() == 1; });
+    auto down = start(io, ours.shutdown(100ms));
+    for (auto& each : asked)
+        BOOST_CHECK_THROW(static_cast<void>(each.get(io)), error);
+    link.deliver_replies();
+    static_cast<void>(down.get(io));
+}
+
+BOOST_AUTO_TEST_CASE(
+    the_child_of_a_fork_leaves_what_is_joined_to_its_parent, *boost::unit_test::precondition(may_fork_with_fibers))
+{
+    link.cut_at_bytes(statements, loss::time);
+    auto asked = ask_for_all();
+    until([&] { return link.cuts() == 1; });
+    io.notify_fork(asio::execution_context::fork_prepare);
+    if (const auto child = ::fork(); child == 0) {
+        io.notify_fork(asio::execution_context::fork_child);
+        int failed = 0;
+        for (auto& each : asked) {
+            try {
+                static_cast<void>(each.get(io));
+                failed = 1;
+            } catch (const error&) {
+            }
+        }
+        ::_exit(failed);
+    } else {
+        io.notify_fork(asio::execution_context::fork_parent);
+        int status = 0;
+        BOOST_TEST_REQUIRE(::waitpid(child, &status, 0) == child);
+        BOOST_TEST(WIFEXITED(status));
+        BOOST_TEST(WEXITSTATUS(status) == 0);
+    }
+    link.deliver_replies();
+    std::vector<lock> held;
+    for (auto& each : asked)
+        held.push_back(each.get(io));
+    release_all(held);
+    check_all_are_free();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
