@@ -144,10 +144,10 @@ double process_cpu_us(const char* name)
     std::ifstream told("/proc/" + std::string(process ? process : "none") + "/stat");
     if (!told)
         return std::numeric_limits<double>::quiet_NaN();
-    // Behind its name, which may have blanks: the eleventh and twelfth after the state.
+    // Behind its name, which may have blanks: the eleventh and twelfth after the state, which comes first.
     told.ignore(std::numeric_limits<std::streamsize>::max(), ')');
     std::string skipped;
-    for (int i = 0; i < 12; ++i)
+    for (int i = 0; i < 11; ++i)
         told >> skipped;
     double user = 0.0;
     double system = 0.0;
