@@ -74,11 +74,11 @@ verdict judge(const answer& got) noexcept
     }
     if (got.code == 0)
         return verdict::unknown;
-    if (is_one_of(conflicts, got.code))
-        return verdict::conflict;
     if (is_one_of(not_primary, got.code))
         return verdict::later;
-    return is_one_of(in_doubt, got.code) || got.what == answer::kind::unknown ? verdict::unknown : verdict::refused;
+    if (is_one_of(in_doubt, got.code) || got.what == answer::kind::unknown)
+        return verdict::unknown;
+    return is_one_of(conflicts, got.code) ? verdict::conflict : verdict::refused;
 }
 
 bool is_leaving(const answer& got) noexcept

@@ -11,6 +11,7 @@
 #include <array>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include <mongoc/mongoc.h>
@@ -22,6 +23,8 @@ namespace {
 constexpr std::size_t most_statements = 64;
 /// For an answer that does not say what has become of each.
 constexpr std::int32_t unknown_error = 8;
+/// Whom an error concerns that does not say it.
+constexpr auto nobody = std::numeric_limits<std::size_t>::max();
 
 /// The name of an array's element.
 class index_name
@@ -87,6 +90,12 @@ document look_of(const settings& config, const Members& members)
     return made;
 }
 
+/// Some of it may have been carried out: the server was in the way of itself, or had no time for the rest.
+bool is_unclear(const answer& to_all)
+{
+    return to_all.what == answer::kind::refused && failure_of(to_all)->code == errc::unavailable;
+}
+
 std::int64_t number_in(const document& reply, const char* name)
 {
     bson_iter_t found;
@@ -114,7 +123,7 @@ statement_errors::statement_errors(const document& reply) : done_(number_in(repl
         return;
     while (bson_iter_next(&each)) {
         bson_iter_t inside;
-        std::size_t index = 0;
+        std::size_t index = nobody;
         std::uint32_t code = 0;
         if (!bson_iter_recurse(&each, &inside))
             continue;
@@ -137,7 +146,8 @@ const answer* statement_errors::find(std::size_t statement) const noexcept
 
 bool statement_errors::accounts_for(std::size_t count) const noexcept
 {
-    return done_ + static_cast<std::int64_t>(failed_.size()) == static_cast<std::int64_t>(count);
+    return (failed_.empty() || failed_.rbegin()->first < count) &&
+           done_ + static_cast<std::int64_t>(failed_.size()) == static_cast<std::int64_t>(count);
 }
 
 joint::joint(const settings& config, std::span<const member_ptr> members) : database_(config.database)
@@ -183,6 +193,8 @@ void joint::performed()
     if (updated_.what == answer::kind::done && !errors.accounts_for(members_.size())) {
         updated_.what = answer::kind::unknown;
         updated_.code = unknown_error;
+    } else if (is_unclear(updated_)) {
+        updated_.what = answer::kind::unknown;
     }
     const bool is_told = updated_.what == answer::kind::done && !lacks_confirmation(updated_);
     std::map<std::string, lock_view, std::less<>> seen;
@@ -196,11 +208,10 @@ void joint::performed()
             member->hear_of_all(updated_);
         } else if (const auto* const error = errors.find(i)) {
             member->hear_of_this(*error);
-        } else if (looked_.what != answer::kind::done) {
-            member->hear_unseen(looked_);
+        } else if (const auto found = seen.find(member->key()); found != seen.end()) {
+            member->hear_done(found->second);
         } else {
-            const auto found = seen.find(member->key());
-            member->hear_done(found == seen.end() ? lock_view() : found->second);
+            member->hear_unseen(looked_);
         }
     }
 }

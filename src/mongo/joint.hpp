@@ -69,7 +69,7 @@ public:
     void performed() override;
 
 private:
-    const std::string& database_;
+    const std::string database_;
     std::vector<member_ptr> members_;
     document update_;
     document look_;

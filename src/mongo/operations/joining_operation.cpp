@@ -22,11 +22,6 @@ void joining_operation::fail(delivery how, failure_ptr why)
 
 void joining_operation::hear_of_all(const answer& failed)
 {
-    // Some of the others may have been carried out, or this one.
-    if (gives_back() && judge(failed) == verdict::conflict) {
-        end_failed(delivery::unanswered, failure_of(failed));
-        return;
-    }
     answered(failed, {});
 }
 

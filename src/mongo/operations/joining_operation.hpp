@@ -31,11 +31,12 @@ public:
     virtual void write(bson_t& to) = 0;
 
     // What has become of that.
-    /// The server, or the driver, has told it of all statements.
+    /// The server, or the driver, has told it of all statements: some may have been carried out, or it is certain that
+    /// none was.
     void hear_of_all(const answer& failed);
     /// The server tells it of this one: it has changed nothing.
     virtual void hear_of_this(const answer& failed);
-    /// \param now its document afterwards, if there is one
+    /// \param now its document afterwards
     virtual void hear_done(const lock_view& now) = 0;
     /// It was done, but nobody knows its document.
     virtual void hear_unseen(const answer& failed) = 0;

@@ -1,6 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "locker_scene.hpp"
-#include "support/relay.hpp"
+#include "joined_scene.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -17,90 +16,6 @@
 #include <unistd.h>
 
 namespace colock::testing {
-namespace {
-
-using namespace std::string_literals;
-
-constexpr std::size_t crowd = 6;
-/// How an update that more than one has joined begins, and the look behind it.
-const std::string statements = "\x04updates\0"s;
-const std::string look = "\x02"
-                         "find\0"s;
-
-/// What is asked for in one turn travels in parts, each of which is joined by several.
-struct joined_scene : mongo_scene
-{
-    joined_scene() { run(run(ours.acquire("warm")).release(on_failure::raise)); }
-
-    static std::vector<std::string> keys()
-    {
-        std::vector<std::string> all;
-        for (std::size_t i = 0; i < crowd; ++i)
-            all.push_back(std::to_string(i));
-        return all;
-    }
-    std::vector<running<lock>> ask_for_all(const acquire_options& how = {})
-    {
-        std::vector<running<lock>> asked;
-        for (const auto& key : keys())
-            asked.push_back(start(io, ours.acquire(key, how)));
-        return asked;
-    }
-    std::vector<lock> take_all(const acquire_options& how = {})
-    {
-        std::vector<lock> held;
-        for (auto& each : ask_for_all(how))
-            held.push_back(each.get(io));
-        return held;
-    }
-    std::vector<running<void>> give_back(std::vector<lock>& held)
-    {
-        std::vector<running<void>> given;
-        for (auto& each : held)
-            given.push_back(start(io, each.release(on_failure::raise)));
-        return given;
-    }
-    void release_all(std::vector<lock>& held)
-    {
-        for (auto& each : give_back(held))
-            each.get(io);
-    }
-    /// The others are granted.
-    std::size_t count_unknown(std::vector<running<lock>> asked)
-    {
-        std::size_t unknown = 0;
-        std::vector<lock> held;
-        for (auto& each : asked) {
-            try {
-                held.push_back(each.get(io));
-            } catch (const create_error& failed) {
-                BOOST_TEST((failed.code() == errc::outcome_unknown), failed.what());
-                ++unknown;
-            }
-        }
-        until([&] { return ours.stats().settling == 0; });
-        BOOST_TEST(ours.stats().unproven == 0U);
-        BOOST_TEST(holders_at(server->port()).size() == held.size());
-        release_all(held);
-        return unknown;
-    }
-    void check_all_are_free()
-    {
-        BOOST_TEST(holders_at(server->port()).empty());
-        for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
-            auto held = take_all({.mode = mode});
-            BOOST_TEST(holders_at(server->port()).size() == crowd);
-            release_all(held);
-            BOOST_TEST(holders_at(server->port()).empty());
-        }
-    }
-
-    relay link{server->port()};
-    const locker ours = add(options(mongodb_url(link.port())));
-    const locker theirs = add();
-};
-
-} // namespace
 
 BOOST_FIXTURE_TEST_SUITE(mongo_joined, joined_scene, *boost::unit_test::precondition(has_mongodb))
 

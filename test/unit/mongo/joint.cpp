@@ -1,10 +1,19 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/joint.hpp"
+#include "mongo/client.hpp"
 #include "mongo/failures.hpp"
+#include "mongo/operations/joining_operation.hpp"
 
+#include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 using namespace colock::mongo::detail;
 
@@ -44,9 +53,92 @@ BOOST_AUTO_TEST_CASE(an_error_belongs_to_its_statement)
     BOOST_TEST((judge(*errors.find(4)) == verdict::unknown));
 }
 
+BOOST_AUTO_TEST_CASE(an_error_of_nobody_leaves_all_open)
+{
+    for (const auto* const which : {R"("index":2,)", R"("index":-1,)", ""}) {
+        const statement_errors errors(document::from_json(
+            R"({"n":1,"ok":1,"writeErrors":[{)" + std::string(which) + R"("code":11000,"errmsg":"dup"}]})"));
+        BOOST_TEST(!errors.accounts_for(2));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(an_answer_without_numbers_accounts_for_nothing)
 {
     BOOST_TEST(!statement_errors(document::from_json(R"({"ok":1})")).accounts_for(1));
+}
+
+namespace {
+
+/// Notes what becomes of it.
+class probe final : public joining_operation
+{
+public:
+    probe(client& owner, bool gives) : joining_operation(owner), gives_(gives) {}
+
+    int unanswered = 0;
+    int others = 0;
+
+private:
+    void begin() override { ++others; }
+    void failed(delivery how, colock::failure_ptr why) override
+    {
+        ++(how == delivery::unanswered && why->code == colock::errc::outcome_unknown ? unanswered : others);
+    }
+    [[nodiscard]] std::string_view key() const noexcept override { return "k"; }
+    [[nodiscard]] bool gives_back() const noexcept override { return gives_; }
+    void write(bson_t&) override {}
+    void hear_done(const lock_view&) override { ++others; }
+    void hear_unseen(const answer&) override { ++others; }
+
+    const bool gives_;
+};
+
+struct under_way
+{
+    void end(answer with, bool was_sent)
+    {
+        with.spoils = true;
+        all.fail(std::move(with));
+        all.blame(boost::asio::error::connection_reset, was_sent);
+        all.performed();
+    }
+
+    boost::asio::io_context io;
+    std::shared_ptr<client> owner = client::make(io.get_executor(), settings({.url = "mongodb://h"}), {});
+    boost::intrusive_ptr<probe> create{new probe(*owner, false)};
+    boost::intrusive_ptr<probe> release{new probe(*owner, true)};
+    joint all{owner->config(), std::vector<joint::member_ptr>{create, release}};
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(what_was_sent_is_unknown_though_the_driver_says_otherwise, under_way)
+{
+    end({.what = answer::kind::unsent}, true);
+    for (const auto& each : {create, release}) {
+        BOOST_TEST(each->unanswered == 1);
+        BOOST_TEST(each->others == 0);
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_not_sent_goes_on_waiting, under_way)
+{
+    end({.what = answer::kind::unsent}, false);
+    for (const auto& each : {create, release}) {
+        BOOST_TEST(each->unanswered == 0);
+        BOOST_TEST(each->others == 0);
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(whoever_has_left_is_not_told, under_way)
+{
+    BOOST_TEST(!all.leave(*release));
+    end({.what = answer::kind::unknown}, true);
+    BOOST_TEST(all.is_over());
+    BOOST_TEST(create->unanswered == 1);
+    BOOST_TEST(release->unanswered == 0);
+    BOOST_TEST(release->others == 0);
+    BOOST_TEST(all.leave(*create));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
