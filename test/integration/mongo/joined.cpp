@@ -1,5 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "joined_scene.hpp"
+#include "support/driver.hpp"
+#include "support/rig.hpp"
+
+#include <colock/remote_contract.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -7,6 +11,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <utility>
@@ -32,7 +37,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_not_held_fails_and_the_others_are_released)
         link.deliver_replies();
         for (std::size_t i = 0; i < crowd; ++i) {
             if (i == 2 || i == 3)
-                BOOST_CHECK_THROW(given[i].get(io), release_error);
+                COLOCK_THROWS(release_error, errc::not_held, given[i].get(io));
             else
                 given[i].get(io);
         }
@@ -107,12 +112,14 @@ BOOST_AUTO_TEST_CASE(one_that_is_busy_does_not_keep_the_others)
     }
     release_all(held);
     // One that queues says so, and is woken.
+    const auto busy = ours.stats().busy;
     auto waiting = ask_for_all({.retry = retry_policy::fixed(1h)});
+    until([&] { return ours.stats().busy > busy; });
+    BOOST_TEST(lock_document("2").find("\"wb\"") != std::string::npos);
     until([&] {
         return std::ranges::count_if(waiting, [](const auto& each) { return each.done(); }) ==
                static_cast<std::ptrdiff_t>(crowd - 1);
     });
-    until([&] { return lock_document("2").find("\"wb\"") != std::string::npos; });
     run(taken.release(on_failure::raise));
     std::vector<lock> all;
     for (auto& each : waiting)
@@ -163,6 +170,119 @@ BOOST_AUTO_TEST_CASE(whoever_is_cancelled_meanwhile_holds_nothing)
     BOOST_TEST(granted < crowd);
     until([&] { return holders_at(server->port()).empty(); });
     check_all_are_free();
+}
+
+BOOST_AUTO_TEST_CASE(whoever_has_waited_long_enough_is_told_though_the_others_wait)
+{
+    const auto impatient = add_impatient(1s);
+    link.cut_at_bytes(statements, loss::time);
+    std::vector<running<lock>> asked;
+    for (const auto& key : keys())
+        asked.push_back(start(io, impatient.acquire(key, {.retry = retry_policy::never()})));
+    until([&] { return std::ranges::all_of(asked, [](const auto& each) { return each.done(); }); });
+    link.deliver_replies();
+    BOOST_TEST(count_unknown(std::move(asked), impatient) >= 2U);
+    check_all_are_free();
+}
+
+BOOST_AUTO_TEST_CASE(a_command_that_all_have_left_keeps_no_connection)
+{
+    const auto impatient = add_impatient(1s, 1);
+    link.cut_at_bytes(statements, loss::time);
+    std::vector<running<lock>> asked;
+    for (const auto& key : keys())
+        asked.push_back(start(io, impatient.acquire(key, {.retry = retry_policy::never()})));
+    for (auto& each : asked)
+        BOOST_CHECK_THROW(static_cast<void>(each.get(io)), create_error);
+    BOOST_TEST(link.cuts() == 1);
+    run(run(impatient.acquire("warm")).release(on_failure::raise));
+    until([&] { return impatient.stats().settling == 0; });
+    check_all_are_free();
+}
+
+BOOST_AUTO_TEST_CASE(what_comes_after_it_was_taken_back_leaves_nothing)
+{
+    link.hold();
+    auto asked = ask_for_all({.ttl = 1h, .retry = retry_policy::never()});
+    for (const auto& key : keys())
+        asked.push_back(
+            start(io, ours.acquire("s" + key, {.ttl = 1h, .mode = lock_mode::shared, .retry = retry_policy::never()})));
+    until([&] { return link.keeps("updates"); });
+    link.hang_up();
+    BOOST_TEST(count_unknown(std::move(asked)) >= 2U);
+    link.deliver();
+    check_all_are_free();
+}
+
+BOOST_AUTO_TEST_CASE(what_comes_too_late_leaves_nothing)
+{
+    const auto impatient = add_impatient(500ms);
+    const driver speak(io, last);
+    link.hold();
+    std::vector<running<create_outcome>> asked;
+    for (const auto& key : keys()) {
+        asked.push_back(start(io, speak.backend().create(sent_now(driver::exclusive(key)))));
+        asked.push_back(start(io, speak.backend().create(sent_now(driver::shared(key)))));
+    }
+    until([&] { return link.keeps("updates"); });
+    for (auto& each : asked)
+        BOOST_TEST((each.get(io).status == create_status::failed));
+    contract::pass_real_time(io, 2s);
+    link.deliver();
+    check_all_are_free();
+}
+
+BOOST_AUTO_TEST_CASE(what_was_not_said_is_said_anew)
+{
+    for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+        // Each connection but one is gone.
+        link.refuse(true);
+        link.refuse(false);
+        run(run(ours.acquire("warm")).release(on_failure::raise));
+        const int before = link.cuts();
+        // The greeting of the next.
+        link.cut_at_any({"hello", "isMaster"}, loss::request);
+        // What is under way elsewhere at that moment ends with its connection.
+        BOOST_TEST(count_unknown(ask_for_all({.mode = mode, .retry = retry_policy::never()})) < crowd - 1);
+        BOOST_TEST(link.cuts() == before + 1);
+        check_all_are_free();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(those_who_want_the_same_key_have_it_one_after_the_other)
+{
+    const driver speak(io, last);
+    const auto make = [](const std::string& key, lock_mode mode) {
+        return mode == lock_mode::exclusive ? driver::exclusive(key) : driver::shared(key, 1);
+    };
+    for (const auto first : {lock_mode::exclusive, lock_mode::shared}) {
+        for (const auto second : {lock_mode::exclusive, lock_mode::shared}) {
+            std::vector<plain_claim_ptr> claims;
+            std::vector<running<std::uint64_t>> asked;
+            for (const auto& key : keys()) {
+                for (const auto mode : {first, second})
+                    asked.push_back(speak.start_acquire(claims.emplace_back(make(key, mode))));
+            }
+            const auto is_done = [&](std::size_t which) { return asked[which].done(); };
+            until([&] {
+                for (std::size_t i = 0; i < asked.size(); i += 2) {
+                    if (!is_done(i) && !is_done(i + 1))
+                        return false;
+                }
+                return true;
+            });
+            for (std::size_t i = 0; i < asked.size(); i += 2) {
+                BOOST_TEST(is_done(i) != is_done(i + 1));
+                const auto holder = is_done(i) ? i : i + 1;
+                const auto waiter = is_done(i) ? i + 1 : i;
+                const auto fence = asked[holder].get(io);
+                speak.give_back(claims[holder]);
+                BOOST_TEST(asked[waiter].get(io) > fence);
+                speak.give_back(claims[waiter]);
+            }
+            check_all_are_free();
+        }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_shutdown_ends_what_is_joined)

@@ -4,6 +4,7 @@
 #include "locker_scene.hpp"
 #include "support/relay.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -23,6 +24,16 @@ struct joined_scene : mongo_scene
 {
     joined_scene() { run(run(ours.acquire("warm")).release(on_failure::raise)); }
 
+    /// Connected, by way of the link.
+    locker add_impatient(std::chrono::milliseconds operation_timeout, std::size_t connections = 8)
+    {
+        auto how = options(mongodb_url(link.port()));
+        how.operation_timeout = operation_timeout;
+        how.connections = connections;
+        auto made = add(how);
+        run(run(made.acquire("warm")).release(on_failure::raise));
+        return made;
+    }
     static std::vector<std::string> keys()
     {
         std::vector<std::string> all;
@@ -57,7 +68,8 @@ struct joined_scene : mongo_scene
             each.get(io);
     }
     /// The others are granted.
-    std::size_t count_unknown(std::vector<running<lock>> asked)
+    std::size_t count_unknown(std::vector<running<lock>> asked) { return count_unknown(std::move(asked), ours); }
+    std::size_t count_unknown(std::vector<running<lock>> asked, const locker& by)
     {
         std::size_t unknown = 0;
         std::vector<lock> held;
@@ -69,8 +81,8 @@ struct joined_scene : mongo_scene
                 ++unknown;
             }
         }
-        until([&] { return ours.stats().settling == 0; });
-        BOOST_TEST(ours.stats().unproven == 0U);
+        until([&] { return by.stats().settling == 0; });
+        BOOST_TEST(by.stats().unproven == 0U);
         BOOST_TEST(holders_at(server->port()).size() == held.size());
         release_all(held);
         return unknown;
