@@ -37,8 +37,8 @@ struct commands
     create shared_queues;
     create shared_once;
 
-    /// The same for a claim that asks for the first time, in less of the server's time: it is not granted, either, where
-    /// readers were, and a writer that waits for readers does not say so. Then the long form has to decide.
+    /// The same for a claim that asks for the first time, in less of the server's time: it is not granted, either,
+    /// where readers were, and a writer that waits for readers does not say so. Then the long form has to decide.
     create first_exclusive_queues;
     create first_exclusive_once;
     /// As statements of one update: then the documents have to be looked at. The first marks nothing.
