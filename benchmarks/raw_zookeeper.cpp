@@ -65,17 +65,27 @@ std::string folder_of(std::size_t key)
     return "/colock/raw/" + race::name(key);
 }
 
+asio::awaitable<void> make_folder(zk::requests& by, std::size_t key)
+{
+    expect(co_await answer_of([&by, folder = folder_of(key)](zk::replied done) {
+        by.create(folder, {}, zk::node_kind::container, std::move(done));
+    }),
+        true);
+}
+
 asio::awaitable<void> drive(zk::requests& by, const race& of, progress& counted, std::size_t key)
 {
     for (std::size_t each = key; each < of.keys; each += of.in_flight)
-        expect(co_await answer_of([&by, folder = folder_of(each)](zk::replied done) {
-            by.create(folder, {}, zk::node_kind::container, std::move(done));
-        }),
-            true);
+        co_await make_folder(by, each);
     for (; !counted.stopping; key = of.next(key)) {
         const auto made = co_await answer_of([&by, path = folder_of(key) + '/' + as_name](zk::replied done) {
             by.create(path, as_data, zk::node_kind::ephemeral_sequential, std::move(done));
         });
+        // Once a minute the server looks for containers that are empty.
+        if (made.what == zk::status::no_node) {
+            co_await make_folder(by, key);
+            continue;
+        }
         expect(made);
         expect(co_await answer_of([&by, &path = made.text](zk::replied done) { by.remove(path, std::move(done)); }));
         ++counted.pairs;
