@@ -95,13 +95,19 @@ public:
 
     /// Creates all claims or none; each alone as `start_create` does.
     virtual void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done);
-    /// Releases all locks of a group, or sets the remaining time of each to `ttl`; other processes' too.
+    /// Releases all locks of a group, or sets the remaining time of each to `ttl`; other processes' too. If one of them
+    /// has no ttl, an extension fails with `errc::invalid_ttl` and changes none. Expired locks are not among them.
+    /// Finds them by an index: what it costs grows with the group, not with all the locks there are.
     virtual void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done);
-    /// What another process needs to go on with a held lock: whoever has it, has the lock. Empty by default.
+    /// What another process needs to go on with a held lock, of any bytes: whoever has it, has the lock. Empty by
+    /// default.
     [[nodiscard]] virtual std::string export_ticket(const claim& held) const;
-    /// Makes `claim` the holder of what the ticket was exported for: granted with the fence that this has, or busy if
-    /// it is not held any more.
+    /// Makes `claim`, of the same key and mode, the holder of what the ticket was exported for, in one compare-and-set
+    /// on the backend: granted for its own ttl, with a fence greater than that which the ticket's claim had, so that a
+    /// ticket works once; or busy if nothing is held under the ticket any more. A claim that holds it already is
+    /// granted again, as by `start_create`: an adoption whose outcome is unknown may be tried again, and ends with
+    /// `abandon`.
     virtual void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done);
 
     /// Closes connections as soon as nobody needs them. After `deadline` what is not sent fails, and what is not

@@ -28,8 +28,10 @@ struct capabilities
     bool events = false;
     /// `create_all`: several exclusive locks in one step.
     bool several = false;
-    /// `group`: a release or an extension of all locks of a group by its id, whoever holds them.
+    /// `group`: a release of all locks of a group by its id, whoever holds them.
     bool groups = false;
+    /// `group`: an extension too.
+    bool extends_groups = false;
     /// `export_ticket` and `adopt`: a lock that another process goes on with.
     bool tickets = false;
     /// The backend ends what is held beyond its ttl. Without it the core ends every lease itself, watches each for

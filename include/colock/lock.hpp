@@ -82,6 +82,18 @@ public:
     /// `unavailable`, `outcome_unknown`. A second release raises nothing.
     [[nodiscard]] asio::awaitable<void> release(on_failure report = on_failure::quiet);
 
+    /// Gives the lock to whoever adopts it: ends renewal without a release, and returns a ticket for `locker::adopt`,
+    /// in this or in another process. `held()` is false from the return on, and `lost()` completes with `released`; the
+    /// lock stands in the backend, and its ttl runs: whoever does not adopt it in that time finds it gone. Waits for a
+    /// renewal that is under way.
+    ///
+    /// The ticket is a secret: whoever has it, has the lock. It works once, because the adoption replaces the token.
+    /// \throws validation_error `unsupported`: locks of this backend cannot be moved (ZooKeeper: they belong to their
+    /// session). \throws error `not_held`: it was released, has expired or was taken; `outcome_unknown`: a create or an
+    /// extension of it has not been answered, so it cannot be told what a ticket would be worth: the lock stays as it
+    /// is.
+    [[nodiscard]] asio::awaitable<std::string> detach();
+
     /// Completes when the lease has ended, with the reason; at once if it has ended already. May be awaited by any
     /// number of coroutines. The loss is found by a local timer, even while the backend cannot be reached.
     [[nodiscard]] asio::awaitable<lost_reason> lost() const;
@@ -114,6 +126,13 @@ public:
     {
         return async_release(on_failure::quiet, std::forward<CompletionToken>(completion_token));
     }
+    /// `void(error_code, std::string)`
+    template <asio::completion_token_for<void(error_code, std::string)> CompletionToken = asio::deferred_t>
+    auto async_detach(CompletionToken&& completion_token = CompletionToken())
+    {
+        return detail::async_verb<std::string>(
+            executor(), [record = record_, core = core_] { return detach_verb(record, core); }, completion_token);
+    }
     /// `void(error_code, lost_reason)`
     template <asio::completion_token_for<void(error_code, lost_reason)> CompletionToken = asio::deferred_t>
     auto async_lost(CompletionToken&& completion_token = CompletionToken()) const
@@ -134,6 +153,7 @@ private:
     static asio::awaitable<bool> is_locked_verb(claim_ptr record, core_ptr core);
     static asio::awaitable<void> extend_verb(claim_ptr record, core_ptr core, std::chrono::milliseconds ttl);
     static asio::awaitable<void> release_verb(claim_ptr record, core_ptr core, on_failure report);
+    static asio::awaitable<std::string> detach_verb(claim_ptr record, core_ptr core);
     static asio::awaitable<lost_reason> lost_verb(claim_ptr record, core_ptr core);
 
     /// Always a detail::record.

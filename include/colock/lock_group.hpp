@@ -4,13 +4,51 @@
 #include <colock/lock.hpp>
 #include <colock/stats.hpp>
 
+#include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace colock {
 
+/// One key of an `acquire_all`.
+struct group_member
+{
+    std::string key;
+    /// Default: that of the options.
+    std::optional<lock_mode> mode;
+
+    group_member(std::string name, std::optional<lock_mode> its_mode = {}) : key(std::move(name)), mode(its_mode) {}
+    group_member(const char* name, std::optional<lock_mode> its_mode = {}) : key(name), mode(its_mode) {}
+};
+
+/// The keys of an `acquire_all`: `{"a", {"b", lock_mode::shared}}`, or a vector of keys.
+class group_members
+{
+public:
+    group_members(std::initializer_list<group_member> members) : members_(members) {}
+    group_members(std::vector<group_member> members) : members_(std::move(members)) {}
+    group_members(std::vector<std::string> keys)
+    {
+        members_.reserve(keys.size());
+        for (auto& key : keys)
+            members_.emplace_back(std::move(key));
+    }
+
+    [[nodiscard]] std::vector<group_member>& all() noexcept { return members_; }
+    [[nodiscard]] const std::vector<group_member>& all() const noexcept { return members_; }
+
+private:
+    std::vector<group_member> members_;
+};
+
 /// Locks that are held together under one group id: move-only, released newest first when it dies.
+///
+/// One that `locker::group(id)` made acts on all locks of that id in the backend: on those that were acquired through
+/// it, and on what other handles and processes hold. Any other acts on its own alone. The destructor releases only what
+/// was acquired through this handle.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: unsafe.
 ///
@@ -34,16 +72,25 @@ public:
 
     /// Adds one more lock. There is no canonical order any more: two groups that grow in different orders can wait for
     /// each other, so give such an acquire a deadline. On failure the group is unchanged.
-    /// \throws as locker::acquire
+    /// \throws as locker::acquire; validation_error `invalid_options` for a key that is in this handle already
     [[nodiscard]] asio::awaitable<void> acquire(std::string key, acquire_options options = {});
 
     /// Extends all, newest first, and returns the status of each in that order; a failure does not stop the others. A
     /// cancellation does: what was extended until then stays so, as each `ttl()` tells.
-    /// \throws validation_error `invalid_ttl`: out of range, 0, or one of them has no ttl; none is extended then
+    ///
+    /// Of the locks of others that share its id, those that were detached go on for the new time; a handle that is
+    /// still attached elsewhere ends its lease by its own clock all the same, and takes the lock back then.
+    /// \throws validation_error `invalid_ttl`: out of range, 0, or one of them has no ttl; none is extended then.
+    /// `unsupported`: by id on a backend where only a lock's own session can extend it (ZooKeeper)
+    /// \throws extend_error `not_held`: by id, and there is no lock of that id; `unavailable`, `outcome_unknown`: by
+    /// id, and the backend did not answer
     [[nodiscard]] asio::awaitable<std::vector<lock_report>> extend(std::chrono::milliseconds ttl);
 
     /// Releases all, newest first, and returns the status of each in that order: `errc::not_held` for one that had
-    /// expired or was taken. The group is empty afterwards.
+    /// expired or was taken. The group is empty afterwards. By id, the locks of others follow; their holders hear
+    /// `lost` as after `locker::break_lock`. An id that nobody holds a lock of is no error: the list is empty then.
+    /// \throws release_error `unavailable`, `outcome_unknown`: by id, and the backend did not answer for those of
+    /// others
     [[nodiscard]] asio::awaitable<std::vector<lock_report>> release();
 
 private:
@@ -54,6 +101,8 @@ private:
     std::shared_ptr<detail::core> core_;
     std::string id_;
     std::vector<lock> locks_;
+    /// It acts on all locks of its id, wherever they are held.
+    bool by_id_ = false;
 };
 
 } // namespace colock

@@ -60,7 +60,8 @@ public:
     /// Makes one attempt and never waits; empty if the lock is busy or others of this locker wait for it, or ask for it
     /// exclusively: then the error that keeps these waiting, if there is one. The retry policy is ignored.
     [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::string key, acquire_options options = {}) const;
-    /// All or none, acquired in one canonical order (sorted, duplicates removed), so that callers cannot deadlock. On a
+    /// All or none, acquired in one canonical order (sorted, duplicates removed), so that callers cannot deadlock. Each
+    /// key has the mode of the options or one of its own; `max_holders` is for those that are shared. On a
     /// busy key everything is given back, that key is waited for while nothing is held, and it starts again at the
     /// first, under one retry policy for the whole: a delay after each round, and rounds that begin because a key
     /// became free are not counted. Groups that run into each other over and over keep apart by random pauses, from one
@@ -68,12 +69,25 @@ public:
     /// place in it is given back with the rest: an unbroken stream of another locker's acquires can keep a group out
     /// for as long as it lasts, which the policy's total time bounds. Every lease is checked again at the end: if one
     /// has ended, the round has failed as `unavailable`.
-    /// \throws validation_error `invalid_options` for an empty list; see acquire_global().
-    [[nodiscard]] asio::awaitable<lock_group> acquire_all(
-        std::vector<std::string> keys, acquire_options options = {}) const;
+    /// \throws validation_error `invalid_options` for an empty list, see acquire_global(); for a key that is named
+    /// twice with different modes.
+    [[nodiscard]] asio::awaitable<lock_group> acquire_all(group_members keys, acquire_options options = {}) const;
     /// The one lock without a key of its own: the key `global_key`. It does not exclude other keys.
     [[nodiscard]] asio::awaitable<lock_group> acquire_global(acquire_options options = {}) const;
     static constexpr const char* global_key = "colock.global";
+    /// A group to grow with `lock_group::acquire`. With an id, of 1 to 256 bytes without a NUL, it acts on all locks of
+    /// that id, also on those of other processes; without one it gets an id of its own.
+    /// \throws validation_error `invalid_options` for a bad id; `unsupported` with an id on a backend that cannot find
+    /// the locks of a group (a quorum).
+    [[nodiscard]] lock_group group(std::string id = {}) const;
+    /// Goes on with a lock that `lock::detach` has given up: under a new token, with a greater fence, for the ttl of
+    /// the options or, if they name none, that which it had. Its key and mode come from the ticket, and `mode` and
+    /// `max_holders` of the options are ignored, as is the retry policy: it is tried until the operation timeout.
+    /// Between the two the ttl runs.
+    /// \throws validation_error `invalid_options`: this is no ticket, or one of another kind of backend.
+    /// \throws create_error `not_held`: nothing is held under this ticket any more: it was used, or the ttl has run
+    /// out. The backend's error, as of acquire.
+    [[nodiscard]] asio::awaitable<lock> adopt(std::string ticket, acquire_options options = {}) const;
 
     /// Runs `body` under the lock and returns what it returns. The body takes `lock&` or nothing, and returns an
     /// `asio::awaitable` or a plain value (movable, no reference); it runs on a strand of the caller's executor.
@@ -103,8 +117,14 @@ public:
 
     /// Whether anybody holds the key now; waiters do not count.
     [[nodiscard]] asio::awaitable<bool> is_locked(std::string key) const;
-    /// Locks of all processes that match, in no particular order.
-    [[nodiscard]] asio::awaitable<std::vector<lock_status>> list(filter which = {}) const;
+    /// Locks of all processes that match. It collects them: for very many, see list_page().
+    [[nodiscard]] asio::awaitable<std::vector<lock_status>> list(
+        filter which = {}, list_order order = list_order::any) const;
+    /// The same in pages, for any number of locks: the first with an empty cursor, each other with the `next` of the
+    /// one before it. A page may be empty; its size is the backend's. What is granted or ends meanwhile may be missing,
+    /// and a key that moves may come twice.
+    /// \throws validation_error `invalid_options`: the cursor is not one of this backend's.
+    [[nodiscard]] asio::awaitable<lock_page> list_page(filter which = {}, std::string cursor = {}) const;
     /// Sweeps expired locks out of the backend, at most `limit` (0: all), and returns them; never a live one or one
     /// without ttl.
     [[nodiscard]] asio::awaitable<std::vector<lock_status>> purge(std::size_t limit = 0) const;
@@ -115,6 +135,8 @@ public:
     /// The locks that this locker holds now, oldest first.
     [[nodiscard]] std::vector<held_lock> held_locks() const;
     [[nodiscard]] locker_stats stats() const;
+    /// The options that it was made with; owner and host as they are stored with its locks.
+    [[nodiscard]] locker_options defaults() const;
 
     /// Ends the locker's work: no new acquire, waiters end with `errc::shutting_down`, bodies are cancelled, handles
     /// hear `lost` (shutting_down), all that is held is released. Ends when everything is settled, and the connections
@@ -161,8 +183,8 @@ public:
 
     /// `void(error_code, lock_group)`
     template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
-    auto async_acquire_all(std::vector<std::string> keys, acquire_options options,
-        CompletionToken&& completion_token = CompletionToken()) const
+    auto async_acquire_all(
+        group_members keys, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<lock_group>(
             get_executor(),
@@ -172,7 +194,7 @@ public:
             completion_token);
     }
     template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
-    auto async_acquire_all(std::vector<std::string> keys, CompletionToken&& completion_token = CompletionToken()) const
+    auto async_acquire_all(group_members keys, CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_acquire_all(std::move(keys), acquire_options{}, std::forward<CompletionToken>(completion_token));
     }
@@ -181,8 +203,7 @@ public:
     template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
     auto async_acquire_global(acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return async_acquire_all(
-            {std::string(global_key)}, std::move(options), std::forward<CompletionToken>(completion_token));
+        return async_acquire_all({global_key}, std::move(options), std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
     auto async_acquire_global(CompletionToken&& completion_token = CompletionToken()) const
@@ -216,12 +237,45 @@ public:
             get_executor(), [self = core(), key = std::move(key)]() mutable { return is_locked_verb(self, key); },
             completion_token);
     }
+    /// `void(error_code, lock)`
+    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = asio::deferred_t>
+    auto async_adopt(
+        std::string ticket, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_verb<lock>(
+            get_executor(),
+            [core = core(), ticket = std::move(ticket), options = std::move(options)]() mutable {
+                return adopt_verb(std::move(core), std::move(ticket), std::move(options));
+            },
+            completion_token);
+    }
+    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = asio::deferred_t>
+    auto async_adopt(std::string ticket, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_adopt(std::move(ticket), acquire_options{}, std::forward<CompletionToken>(completion_token));
+    }
     /// `void(error_code, std::vector<lock_status>)`
+    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = asio::deferred_t>
+    auto async_list(filter which, list_order order, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_verb<std::vector<lock_status>>(
+            get_executor(), [self = core(), which = std::move(which), order] { return list_verb(self, which, order); },
+            completion_token);
+    }
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = asio::deferred_t>
     auto async_list(filter which, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<std::vector<lock_status>>(
-            get_executor(), [self = core(), which = std::move(which)] { return list_verb(self, which); },
+        return async_list(std::move(which), list_order::any, std::forward<CompletionToken>(completion_token));
+    }
+    /// `void(error_code, lock_page)`
+    template <asio::completion_token_for<void(error_code, lock_page)> CompletionToken = asio::deferred_t>
+    auto async_list_page(filter which, std::string cursor, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_verb<lock_page>(
+            get_executor(),
+            [self = core(), which = std::move(which), cursor = std::move(cursor)] {
+                return list_page_verb(self, which, cursor);
+            },
             completion_token);
     }
     /// `void(error_code, std::vector<lock_status>)`
@@ -255,10 +309,11 @@ private:
     static asio::awaitable<lock> acquire_verb(const core_ptr& core, std::string&& key, acquire_options&& options);
     static asio::awaitable<std::optional<lock>> try_acquire_verb(
         const core_ptr& core, std::string&& key, acquire_options&& options);
-    static asio::awaitable<lock_group> acquire_all_verb(
-        core_ptr core, std::vector<std::string> keys, acquire_options options);
+    static asio::awaitable<lock_group> acquire_all_verb(core_ptr core, group_members keys, acquire_options options);
     static asio::awaitable<bool> is_locked_verb(core_ptr core, std::string key);
-    static asio::awaitable<std::vector<lock_status>> list_verb(core_ptr core, filter which);
+    static asio::awaitable<lock> adopt_verb(core_ptr core, std::string ticket, acquire_options options);
+    static asio::awaitable<std::vector<lock_status>> list_verb(core_ptr core, filter which, list_order order);
+    static asio::awaitable<lock_page> list_page_verb(core_ptr core, filter which, std::string cursor);
     static asio::awaitable<std::vector<lock_status>> purge_verb(core_ptr core, std::size_t limit);
     static asio::awaitable<std::vector<lock_status>> break_verb(core_ptr core, std::string key);
     static asio::awaitable<shutdown_report> shutdown_verb(core_ptr core, std::chrono::milliseconds deadline);

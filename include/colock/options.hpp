@@ -53,6 +53,19 @@ struct acquire_options
     /// The longest time that a lock with a ttl is held, however often it is renewed or extended; it is lost (expired)
     /// then, and given back. Range: 100 ms to ten years. Default: the locker's.
     std::optional<std::chrono::milliseconds> max_hold{};
+    /// Where it is asked for, for people and tools. Default: the locker's. At most 256 bytes, no NUL.
+    std::string host{};
+};
+
+/// A sweep that a locker makes from time to time, so that what has expired does not stay in the backend until somebody
+/// asks for it again.
+struct background_purge
+{
+    /// From the end of one sweep to the next; each is moved by up to a tenth, so that processes do not sweep in step.
+    /// Range: 100 ms to 30 days.
+    std::chrono::milliseconds interval{std::chrono::minutes(5)};
+    /// How many are removed at a time, at most. Range: 1 to 100,000.
+    std::size_t limit = 100;
 };
 
 /// Defaults and limits of a locker, checked by its constructor (validation_error).
@@ -75,6 +88,8 @@ struct locker_options
     std::optional<std::chrono::milliseconds> max_hold{};
     /// Told of every event of every lock.
     std::shared_ptr<colock::observer> observer{};
+    /// Purge in the background, by one locker of all processes at a time. Default: none.
+    std::optional<background_purge> purge{};
 };
 
 } // namespace colock

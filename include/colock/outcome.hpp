@@ -137,7 +137,7 @@ enum class group_action : unsigned char
 /// What was done with all locks of a group.
 struct group_outcome
 {
-    /// Those that were released or extended.
+    /// Those that were released or extended, each as it was before.
     std::vector<lock_status> locks{};
     failure_ptr error{};
 };

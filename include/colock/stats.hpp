@@ -64,12 +64,15 @@ struct held_lock
     std::optional<std::chrono::nanoseconds> valid_for{};
 };
 
-/// What one member of a group answered.
+/// What became of one member of a group.
 struct lock_report
 {
     std::string key{};
     /// Empty if it went well, else why not.
     error_code status{};
+    /// As it was before, as far as is known: of a lock of one's own what the handle knows, of another's what the
+    /// backend told.
+    lock_status before{};
 };
 
 /// What `shutdown` could not bring to an end before its deadline.

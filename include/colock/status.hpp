@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace colock {
 
@@ -71,6 +72,23 @@ struct lock_status
     std::optional<std::chrono::milliseconds> remaining{};
     /// 0 where the backend has no fence, or does not keep it with the lock.
     std::uint64_t fence = 0;
+};
+
+/// In which order `list` returns what it has collected.
+enum class list_order : unsigned char
+{
+    /// As the backend tells of them.
+    any,
+    /// By the time of creation, the newest first; what has none comes last.
+    newest_first,
+};
+
+/// Part of a list.
+struct lock_page
+{
+    std::vector<lock_status> locks{};
+    /// Where the next page begins; empty after the last.
+    std::string next{};
 };
 
 /// Which locks `list` returns: those that satisfy every condition that is set.

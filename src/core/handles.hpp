@@ -16,12 +16,14 @@ namespace colock::detail {
 /// What is inside the public handles of a core.
 struct core::handles
 {
-    [[nodiscard]] static lock_group make_group(std::shared_ptr<core> owner, std::string id, std::vector<lock> locks)
+    [[nodiscard]] static lock_group make_group(
+        std::shared_ptr<core> owner, std::string id, std::vector<lock> locks, bool by_id = false)
     {
         lock_group made;
         made.core_ = std::move(owner);
         made.id_ = std::move(id);
         made.locks_ = std::move(locks);
+        made.by_id_ = by_id;
         return made;
     }
     [[nodiscard]] static record& record_of(const lock& held) noexcept { return record::of(held.record_); }

@@ -96,6 +96,11 @@ asio::awaitable<void> lock::release(on_failure report)
     return release_verb(record_, core_, report);
 }
 
+asio::awaitable<std::string> lock::detach()
+{
+    return detach_verb(record_, core_);
+}
+
 asio::awaitable<lost_reason> lock::lost() const
 {
     return lost_verb(record_, core_);
@@ -140,6 +145,11 @@ asio::awaitable<void> lock::release_verb(claim_ptr held, core_ptr core, on_failu
     if (held)
         return detail::verbs::release(std::move(core), record::from(std::move(held)), report);
     return report == on_failure::raise ? refuse_empty<void>() : nothing_to_release();
+}
+
+asio::awaitable<std::string> lock::detach_verb(claim_ptr held, core_ptr core)
+{
+    return held ? detail::verbs::detach(std::move(core), record::from(std::move(held))) : refuse_empty<std::string>();
 }
 
 asio::awaitable<lost_reason> lock::lost_verb(claim_ptr held, core_ptr core)

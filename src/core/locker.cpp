@@ -54,20 +54,34 @@ asio::awaitable<std::optional<lock>> locker::try_acquire_verb(
         core, detail::verbs::prepare(core, std::move(key), std::move(options), renewal::manual, false));
 }
 
-asio::awaitable<lock_group> locker::acquire_all(std::vector<std::string> keys, acquire_options options) const
+asio::awaitable<lock_group> locker::acquire_all(group_members keys, acquire_options options) const
 {
     return acquire_all_verb(core(), std::move(keys), std::move(options));
 }
 
-asio::awaitable<lock_group> locker::acquire_all_verb(
-    core_ptr core, std::vector<std::string> keys, acquire_options options)
+asio::awaitable<lock_group> locker::acquire_all_verb(core_ptr core, group_members keys, acquire_options options)
 {
     return detail::verbs::acquire_all(std::move(core), std::move(keys), std::move(options));
 }
 
 asio::awaitable<lock_group> locker::acquire_global(acquire_options options) const
 {
-    return acquire_all({std::string(global_key)}, std::move(options));
+    return acquire_all({global_key}, std::move(options));
+}
+
+lock_group locker::group(std::string id) const
+{
+    return detail::verbs::group(core(), std::move(id));
+}
+
+asio::awaitable<lock> locker::adopt(std::string ticket, acquire_options options) const
+{
+    return adopt_verb(core(), std::move(ticket), std::move(options));
+}
+
+asio::awaitable<lock> locker::adopt_verb(core_ptr core, std::string ticket, acquire_options options)
+{
+    return detail::verbs::adopt(std::move(core), std::move(ticket), std::move(options));
 }
 
 asio::awaitable<bool> locker::is_locked(std::string key) const
@@ -80,14 +94,24 @@ asio::awaitable<bool> locker::is_locked_verb(core_ptr core, std::string key)
     return detail::verbs::is_locked(std::move(core), std::move(key));
 }
 
-asio::awaitable<std::vector<lock_status>> locker::list(filter which) const
+asio::awaitable<std::vector<lock_status>> locker::list(filter which, list_order order) const
 {
-    return list_verb(core(), std::move(which));
+    return list_verb(core(), std::move(which), order);
 }
 
-asio::awaitable<std::vector<lock_status>> locker::list_verb(core_ptr core, filter which)
+asio::awaitable<std::vector<lock_status>> locker::list_verb(core_ptr core, filter which, list_order order)
 {
-    return detail::verbs::list(std::move(core), std::move(which));
+    return detail::verbs::list(std::move(core), std::move(which), order);
+}
+
+asio::awaitable<lock_page> locker::list_page(filter which, std::string cursor) const
+{
+    return list_page_verb(core(), std::move(which), std::move(cursor));
+}
+
+asio::awaitable<lock_page> locker::list_page_verb(core_ptr core, filter which, std::string cursor)
+{
+    return detail::verbs::list_page(std::move(core), std::move(which), std::move(cursor));
 }
 
 asio::awaitable<std::vector<lock_status>> locker::purge(std::size_t limit) const
@@ -118,6 +142,11 @@ std::vector<held_lock> locker::held_locks() const
 locker_stats locker::stats() const
 {
     return detail::verbs::stats(*core());
+}
+
+locker_options locker::defaults() const
+{
+    return detail::verbs::defaults(*core());
 }
 
 asio::awaitable<shutdown_report> locker::shutdown(std::chrono::milliseconds deadline) const

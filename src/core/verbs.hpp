@@ -32,7 +32,16 @@ namespace colock::detail::verbs {
 
 // acquire_all.cpp
 [[nodiscard]] asio::awaitable<lock_group> acquire_all(
-    std::shared_ptr<core> self, std::vector<std::string> keys, acquire_options options);
+    std::shared_ptr<core> self, group_members keys, acquire_options options);
+
+// group.cpp
+/// \param id empty: one of its own is made.
+/// \throws validation_error
+[[nodiscard]] lock_group group(std::shared_ptr<core> self, std::string id);
+
+// moving.cpp
+[[nodiscard]] asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held);
+[[nodiscard]] asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acquire_options options);
 
 // held.cpp
 [[nodiscard]] asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_failure report);
@@ -46,11 +55,14 @@ void check_extend(const core& self, const record& held, std::chrono::millisecond
 
 // admin.cpp
 [[nodiscard]] asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key);
-[[nodiscard]] asio::awaitable<std::vector<lock_status>> list(std::shared_ptr<core> self, filter which);
+[[nodiscard]] asio::awaitable<std::vector<lock_status>> list(
+    std::shared_ptr<core> self, filter which, list_order order);
+[[nodiscard]] asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, std::string cursor);
 [[nodiscard]] asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std::size_t limit);
 [[nodiscard]] asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self, std::string key);
 [[nodiscard]] std::vector<held_lock> held_locks(core& self);
 [[nodiscard]] locker_stats stats(core& self);
+[[nodiscard]] locker_options defaults(const core& self);
 
 // shutdown.cpp
 [[nodiscard]] asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline);

@@ -47,6 +47,33 @@ asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, le
         throw_shutting_down(*self, wanted);
 }
 
+bool is_exclusive(const group_member& member) noexcept
+{
+    return member.mode == lock_mode::exclusive;
+}
+
+/// Sorted by key, each once and with its mode.
+std::vector<group_member> in_canonical_order(const core& self, std::vector<group_member> members, lock_mode by_default)
+{
+    const auto refuse = [&](std::string key, std::string why) {
+        throw validation_error(
+            errc::invalid_options, {.key = std::move(key), .backend = self.backend_name(), .detail = std::move(why)});
+    };
+    if (members.empty())
+        refuse({}, "the list of keys is empty; name at least one, or use acquire_global()");
+    for (auto& each : members)
+        each.mode = each.mode.value_or(by_default);
+    std::ranges::sort(members, {}, &group_member::key);
+    const auto same_key = [](const group_member& one, const group_member& other) { return one.key == other.key; };
+    const auto differ = std::ranges::adjacent_find(
+        members, [&](const auto& one, const auto& other) { return same_key(one, other) && one.mode != other.mode; });
+    if (differ != members.end())
+        refuse(differ->key, "the key is named twice, with different modes; name it once, with the mode that it needs");
+    const auto again = std::ranges::unique(members, same_key);
+    members.erase(again.begin(), again.end());
+    return members;
+}
+
 bool all_held(const std::vector<lock>& locks) noexcept
 {
     return std::all_of(locks.begin(), locks.end(), [](const lock& each) { return each.held(); });
@@ -76,15 +103,15 @@ struct candidate
 class gathering
 {
 public:
-    gathering(std::shared_ptr<core> owner, std::vector<std::string> keys, const acquire_options& options)
-        : core_(std::move(owner)), keys_(std::move(keys)), options_(options),
+    gathering(std::shared_ptr<core> owner, std::vector<group_member> members, const acquire_options& options)
+        : core_(std::move(owner)), members_(std::move(members)), options_(options),
           policy_(options.retry.value_or(core_->options.retry)),
-          at_once_(core_->can.several && options.mode == lock_mode::exclusive && keys_.size() > 1 &&
-                   keys_.size() <= most_at_once),
+          at_once_(core_->can.several && members_.size() > 1 && members_.size() <= most_at_once &&
+                   std::ranges::all_of(members_, &is_exclusive)),
           schedule_(policy_, lease_clock::now())
     {
-        for (auto key = keys_.rbegin(); key != keys_.rend(); ++key)
-            prepared_.push_back(prepare(*key));
+        for (auto member = members_.rbegin(); member != members_.rend(); ++member)
+            prepared_.push_back(prepare(*member));
         for (auto each = prepared_.rbegin(); each != prepared_.rend(); ++each)
             throw_if_refused(*core_, **each);
     }
@@ -94,8 +121,8 @@ public:
 private:
     using candidate_ptr = std::unique_ptr<candidate>;
 
-    [[nodiscard]] record::ptr prepare(const std::string& key) const;
-    [[nodiscard]] candidate_ptr make_candidate(const std::string& key);
+    [[nodiscard]] record::ptr prepare(const group_member& member) const;
+    [[nodiscard]] candidate_ptr make_candidate(const group_member& member);
     // These end with the key that is busy, or with none.
     [[nodiscard]] asio::awaitable<candidate_ptr> round(candidate_ptr waited);
     [[nodiscard]] asio::awaitable<candidate_ptr> one_by_one(candidate_ptr waited);
@@ -113,7 +140,8 @@ private:
     [[nodiscard]] asio::awaitable<void> start_again_after_loss();
 
     const std::shared_ptr<core> core_;
-    const std::vector<std::string> keys_;
+    /// In their canonical order, each with its mode.
+    const std::vector<group_member> members_;
     const acquire_options options_;
     const retry_policy policy_;
     /// The backend may be asked for all in one step.
@@ -133,23 +161,28 @@ private:
     failure_ptr last_error_;
 };
 
-record::ptr gathering::prepare(const std::string& key) const
+record::ptr gathering::prepare(const group_member& member) const
 {
-    auto wanted = verbs::prepare(core_, std::string(key), acquire_options(options_), renewal::manual, true, group_);
-    wanted->attempting.asks_leave(key != keys_.front());
+    auto options = options_;
+    options.mode = *member.mode;
+    // Of a list with both modes, the limit is the shared ones'. One of exclusive locks alone is refused with it.
+    if (is_exclusive(member) && !std::ranges::all_of(members_, &is_exclusive))
+        options.max_holders = 0;
+    auto wanted = verbs::prepare(core_, std::string(member.key), std::move(options), renewal::manual, true, group_);
+    wanted->attempting.asks_leave(&member != &members_.front());
     wanted->started = schedule_.start();
     return wanted;
 }
 
 /// It takes over what the group has seen: an acquire that ends tells how the last round ended.
-gathering::candidate_ptr gathering::make_candidate(const std::string& key)
+gathering::candidate_ptr gathering::make_candidate(const group_member& member)
 {
     record::ptr wanted;
-    if (!prepared_.empty() && prepared_.back()->key() == key) {
+    if (!prepared_.empty() && prepared_.back()->key() == member.key) {
         wanted = std::move(prepared_.back());
         prepared_.pop_back();
     } else {
-        wanted = prepare(key);
+        wanted = prepare(member);
     }
     prepare_token(*core_, *wanted);
     wanted->attempts_made = rounds_;
@@ -219,7 +252,7 @@ asio::awaitable<gathering::candidate_ptr> gathering::round(candidate_ptr waited)
     if (!at_once_ || (waited && waited->wanted->where() != phase::acquiring))
         co_return co_await one_by_one(std::move(waited));
     if (core_->closed_to_new)
-        throw_shutting_down(*core_, *prepare(keys_.front()));
+        throw_shutting_down(*core_, *prepare(members_.front()));
     if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
         throw boost::system::system_error(asio::error::operation_aborted);
     auto asked = line_up(waited);
@@ -232,8 +265,8 @@ asio::awaitable<gathering::candidate_ptr> gathering::one_by_one(candidate_ptr wa
 {
     if (waited && core_->can.fifo)
         waited = in_order(std::move(waited));
-    for (const auto& key : keys_) {
-        auto one = waited && waited->wanted->key() == key ? std::move(waited) : make_candidate(key);
+    for (const auto& member : members_) {
+        auto one = waited && waited->wanted->key() == member.key ? std::move(waited) : make_candidate(member);
         if (!co_await attempt(*one))
             co_return one;
         one->leaving.dismiss();
@@ -251,12 +284,12 @@ std::vector<gathering::candidate_ptr> gathering::line_up(candidate_ptr& waited)
     std::vector<candidate_ptr> asked;
     std::vector<record::ptr> wanted;
     std::optional<std::size_t> place;
-    for (const auto& key : keys_) {
-        if (waited && waited->wanted->key() == key) {
+    for (const auto& member : members_) {
+        if (waited && waited->wanted->key() == member.key) {
             place = asked.size();
             asked.push_back(std::move(waited));
         } else {
-            asked.push_back(make_candidate(key));
+            asked.push_back(make_candidate(member));
         }
         // Each is wanted together with the others, the first as well.
         asked.back()->wanted->attempting.asks_leave(true);
@@ -290,7 +323,7 @@ asio::awaitable<gathering::candidate_ptr> gathering::await_answers(std::vector<c
     asked.clear();
     if (busy && co_await proceed(*busy, step::wait) != step::granted)
         co_return busy;
-    if (core_->can.immediate && lets_others_run(*core_, keys_.size()))
+    if (core_->can.immediate && lets_others_run(*core_, members_.size()))
         co_await asio::post(asio::deferred);
     co_return nullptr;
 }
@@ -377,7 +410,7 @@ asio::awaitable<gathering::candidate_ptr> gathering::await_turn(candidate_ptr bu
 /// order.
 gathering::candidate_ptr gathering::in_order(candidate_ptr waited)
 {
-    auto fresh = make_candidate(waited->wanted->key());
+    auto fresh = make_candidate(*std::ranges::find(members_, waited->wanted->key(), &group_member::key));
     {
         const std::lock_guard guard(core_->mutex);
         if (waited->wanted->where() != phase::acquiring || !waited->wanted->attempting.was_told())
@@ -393,7 +426,7 @@ asio::awaitable<void> gathering::start_again_after_loss()
     ++rounds_;
     last_error_ =
         make_failure(errc::unavailable, "a lease ended before the last of several locks was granted; use a longer ttl");
-    const auto failed = prepare(keys_.front());
+    const auto failed = prepare(members_.front());
     failed->attempts_made = rounds_;
     failed->outcome().error = last_error_;
     const last_answer last{.heard = true, .error = last_error_};
@@ -406,17 +439,9 @@ asio::awaitable<void> gathering::start_again_after_loss()
 
 } // namespace
 
-asio::awaitable<lock_group> acquire_all(
-    std::shared_ptr<core> self, std::vector<std::string> keys, acquire_options options)
+asio::awaitable<lock_group> acquire_all(std::shared_ptr<core> self, group_members keys, acquire_options options)
 {
-    if (keys.empty()) {
-        throw validation_error(errc::invalid_options,
-            {.backend = self->backend_name(),
-                .detail = "the list of keys is empty; name at least one, or use acquire_global()"});
-    }
-    std::sort(keys.begin(), keys.end());
-    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-    gathering all(std::move(self), std::move(keys), options);
+    gathering all(self, in_canonical_order(*self, std::move(keys.all()), options.mode), options);
     co_return co_await all.run();
 }
 

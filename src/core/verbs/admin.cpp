@@ -109,19 +109,25 @@ asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key)
     co_return !seen.locks.empty();
 }
 
-asio::awaitable<std::vector<lock_status>> list(std::shared_ptr<core> self, filter which)
+asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, std::string cursor)
 {
+    auto told = co_await query(self, {}, effect::none,
+        [which = std::move(which), cursor = std::move(cursor)](
+            adapter& backend, completion<list_outcome> done) { backend.start_list(which, cursor, std::move(done)); });
+    co_return lock_page{.locks = std::move(told.locks), .next = std::move(told.next)};
+}
+
+asio::awaitable<std::vector<lock_status>> list(std::shared_ptr<core> self, filter which, list_order order)
+{
+    lock_page page;
     std::vector<lock_status> all;
-    for (std::string cursor;;) {
-        auto page =
-            co_await query(self, {}, effect::none, [which, cursor](adapter& backend, completion<list_outcome> done) {
-                backend.start_list(which, cursor, std::move(done));
-            });
+    do {
+        page = co_await list_page(self, which, std::move(page.next));
         all.insert(all.end(), std::make_move_iterator(page.locks.begin()), std::make_move_iterator(page.locks.end()));
-        if (page.next.empty())
-            co_return all;
-        cursor = std::move(page.next);
-    }
+    } while (!page.next.empty());
+    if (order == list_order::newest_first)
+        std::ranges::sort(all, std::ranges::greater(), &lock_status::created);
+    co_return all;
 }
 
 asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std::size_t limit)
@@ -164,6 +170,14 @@ std::vector<held_lock> held_locks(core& self)
             seen.valid_for = ends - now;
     }
     return result;
+}
+
+locker_options defaults(const core& self)
+{
+    auto options = self.options;
+    options.owner = self.default_owner->owner;
+    options.host = self.default_owner->host;
+    return options;
 }
 
 locker_stats stats(core& self)

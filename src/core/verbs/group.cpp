@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/core.hpp"
 #include "core/handles.hpp"
+#include "core/validation.hpp"
 #include "core/verbs.hpp"
 
 #include <algorithm>
@@ -47,6 +48,21 @@ asio::awaitable<std::vector<lock_report>> release_each(std::vector<lock> locks)
 
 } // namespace
 
+lock_group detail::verbs::group(std::shared_ptr<core> self, std::string id)
+{
+    const auto refuse = [&](errc code, std::string why) {
+        throw validation_error(code, {.backend = self->backend_name(), .detail = std::move(why)});
+    };
+    const bool given = !id.empty();
+    if (const auto refused = check_label("the group's id", id))
+        refuse(refused->code, refused->detail);
+    if (given && !self->can.groups)
+        refuse(errc::unsupported, self->backend_name() + " cannot reach a group of locks by its id; name none");
+    if (!given)
+        id = token::generate().hex();
+    return core::handles::make_group(std::move(self), std::move(id), {}, given);
+}
+
 lock_group& lock_group::operator=(lock_group&& other) noexcept
 {
     if (this != &other) {
@@ -79,6 +95,12 @@ asio::awaitable<void> lock_group::acquire(std::string key, acquire_options optio
     if (!core_) {
         throw validation_error(
             errc::invalid_options, {.key = key, .detail = "the group is empty or was moved from; acquire a new one"});
+    }
+    if (std::ranges::any_of(locks_, [&](const lock& each) { return each.key() == key; })) {
+        throw validation_error(errc::invalid_options, {.key = key,
+                                                          .backend = core_->backend_name(),
+                                                          .detail = "the group has this key already, and would wait "
+                                                                    "for itself; use the lock that it has"});
     }
     auto wanted = detail::verbs::prepare(core_, std::move(key), std::move(options), renewal::manual, true, id_);
     locks_.push_back(co_await detail::verbs::acquire(core_, std::move(wanted)));

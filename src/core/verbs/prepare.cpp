@@ -21,6 +21,8 @@ std::unique_ptr<const failure> check(const core& self, std::string_view key, con
         refused = check_label("owner", options.owner);
     if (!refused && !options.comment.empty())
         refused = check_label("comment", options.comment);
+    if (!refused && !options.host.empty())
+        refused = check_label("host", options.host);
     if (!refused && options.retry)
         refused = check_retry(*options.retry);
     if (!refused && options.max_hold)
@@ -39,10 +41,12 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
     if (!refused && self->margins.any())
         refused = check_margins(ttl, self->options, by_default);
     auto owner = self->default_owner;
-    if (!options.owner.empty() || !options.comment.empty() || !group.empty()) {
+    if (!options.owner.empty() || !options.comment.empty() || !options.host.empty() || !group.empty()) {
         auto special = std::make_shared<owner_data>(*owner);
         if (!options.owner.empty())
             special->owner = std::move(options.owner);
+        if (!options.host.empty())
+            special->host = std::move(options.host);
         special->comment = std::move(options.comment);
         special->group = group;
         owner = std::move(special);
