@@ -114,7 +114,8 @@ public:
     /// answered is given up. The adapter stays usable.
     virtual void start_close(lease_clock::duration deadline, completion<closed> done);
 
-    /// Who is told of the backend's own events, beside each locker's observer. Kept weakly.
+    /// Who is told of the backend's own events, beside each locker's observer. Kept weakly. If the backend can be
+    /// reached, it is told so at once.
     void attach(const std::shared_ptr<observer>& listener);
     /// Counted by each locker for itself; remove_user is true when the last has gone.
     void add_user() noexcept;
@@ -144,7 +145,7 @@ public:
     [[nodiscard]] asio::awaitable<closed> close(lease_clock::duration deadline);
 
 protected:
-    /// Ends the `trouble()`.
+    /// Ends the `trouble()`. To be called once: by an adapter that needs no connection when it is made.
     void notify_ready() noexcept;
     /// To be called at each failed attempt to connect; `why` is the `trouble()` from now on. An observer is told what
     /// it has not heard since the backend could be reached last: `why`'s cause, or its code where it has none.
@@ -163,7 +164,6 @@ private:
     struct listeners;
     template <class Event>
     void notify(Event event) noexcept;
-    void ends_trouble() noexcept;
 
     const std::shared_ptr<detail::executor_cell> executor_;
     const std::unique_ptr<listeners> listeners_;

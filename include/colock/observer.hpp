@@ -19,7 +19,8 @@ class observer
 public:
     virtual ~observer() = default;
 
-    /// The backend is usable: its first connection stands.
+    /// The backend is usable: its first connection stands. Each observer hears it once: one whose locker is made later
+    /// hears it while that is made, and so does every one of a backend that needs no connection.
     virtual void ready(std::string_view backend) noexcept { static_cast<void>(backend); }
     /// A connection could not be made, or was made to a server that cannot be used for now; operations wait or fail
     /// until `ready` or `reconnected`. Told at the first failure, and then once per cause and address until the backend

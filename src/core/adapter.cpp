@@ -25,11 +25,21 @@ struct adapter::listeners
         std::weak_ptr<observer> who;
         /// Of the failures to connect since the backend could be reached last: cause and address.
         std::vector<std::pair<error_code, std::string>> heard{};
+        bool knows_ready = false;
     };
 
     mutable std::mutex mutex;
     std::vector<listener> known;
     failure_ptr trouble;
+    /// It was, once.
+    bool ready = false;
+    void end_trouble() noexcept
+    {
+        trouble = nullptr;
+        for (auto& each : known)
+            each.heard.clear();
+    }
+
     std::atomic<std::uint64_t> reconnects{0};
     std::atomic<std::uint64_t> unproven{0};
     std::atomic<unsigned> users{0};
@@ -145,11 +155,18 @@ void adapter::start_close(lease_clock::duration, completion<closed> done)
 
 void adapter::attach(const std::shared_ptr<observer>& listener)
 {
-    const std::lock_guard guard(listeners_->mutex);
-    auto& known = listeners_->known;
-    std::erase_if(known, [](const auto& each) { return each.who.expired(); });
-    if (std::ranges::none_of(known, [&](const auto& each) { return each.who.lock() == listener; }))
-        known.push_back({listener});
+    bool is_ready = false;
+    {
+        const std::lock_guard guard(listeners_->mutex);
+        auto& known = listeners_->known;
+        std::erase_if(known, [](const auto& each) { return each.who.expired(); });
+        if (std::ranges::any_of(known, [&](const auto& each) { return each.who.lock() == listener; }))
+            return;
+        is_ready = listeners_->ready && !listeners_->trouble;
+        known.push_back({.who = listener, .knows_ready = is_ready});
+    }
+    if (is_ready)
+        listener->ready(name());
 }
 
 void adapter::add_user() noexcept
@@ -198,18 +215,21 @@ void adapter::notify(Event event) noexcept
         event(*listener);
 }
 
-void adapter::ends_trouble() noexcept
-{
-    const std::lock_guard guard(listeners_->mutex);
-    listeners_->trouble = nullptr;
-    for (auto& known : listeners_->known)
-        known.heard.clear();
-}
-
 void adapter::notify_ready() noexcept
 {
-    ends_trouble();
-    notify([this](observer& listener) { listener.ready(name()); });
+    std::vector<std::shared_ptr<observer>> told;
+    {
+        const std::lock_guard guard(listeners_->mutex);
+        listeners_->ready = true;
+        listeners_->end_trouble();
+        for (auto& known : listeners_->known) {
+            known.knows_ready = true;
+            if (auto listener = known.who.lock())
+                told.push_back(std::move(listener));
+        }
+    }
+    for (const auto& listener : told)
+        listener->ready(name());
 }
 
 void adapter::notify_unreachable(failure_ptr why, std::string_view address) noexcept
@@ -247,9 +267,24 @@ void adapter::notify_suspended(const error_code& why) noexcept
 
 void adapter::notify_reconnected() noexcept
 {
-    ends_trouble();
     listeners_->reconnects.fetch_add(1, std::memory_order_relaxed);
-    notify([this](observer& listener) { listener.reconnected(name()); });
+    std::vector<std::pair<std::shared_ptr<observer>, bool>> told;
+    {
+        const std::lock_guard guard(listeners_->mutex);
+        listeners_->end_trouble();
+        for (auto& known : listeners_->known) {
+            // Who came while it was away hears of it for the first time.
+            const bool knows = std::exchange(known.knows_ready, true) || !listeners_->ready;
+            if (auto listener = known.who.lock())
+                told.emplace_back(std::move(listener), knows);
+        }
+    }
+    for (const auto& [listener, knows] : told) {
+        if (knows)
+            listener->reconnected(name());
+        else
+            listener->ready(name());
+    }
 }
 
 void adapter::notify_warning(std::string_view message) noexcept

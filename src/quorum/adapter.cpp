@@ -198,7 +198,7 @@ public:
     void adopt(const std::vector<std::shared_ptr<adapter>>& nodes)
     {
         const std::weak_ptr<quorum_adapter> self = std::static_pointer_cast<quorum_adapter>(shared_from_this());
-        listener_ = std::make_shared<relay>(self);
+        listener_ = std::make_shared<relay>(self, static_cast<std::ptrdiff_t>(nodes.size() / 2 + 1));
         const auto gave_up = [self](std::uint64_t parts) {
             if (const auto to = self.lock())
                 to->count_unproven(parts);
@@ -322,7 +322,16 @@ private:
     class relay final : public observer
     {
     public:
-        explicit relay(std::weak_ptr<quorum_adapter> target) : target_(std::move(target)) {}
+        relay(std::weak_ptr<quorum_adapter> target, std::ptrdiff_t majority)
+            : target_(std::move(target)), still_missing_(majority)
+        {
+        }
+        void ready(std::string_view) noexcept override
+        {
+            const auto to = target_.lock();
+            if (to && still_missing_.fetch_sub(1) == 1)
+                to->notify_ready();
+        }
         void unreachable(std::string_view, const error_code& why, std::string_view address) noexcept override
         {
             if (const auto to = target_.lock())
@@ -341,6 +350,8 @@ private:
 
     private:
         const std::weak_ptr<quorum_adapter> target_;
+        /// Of a majority, those that have never been reached.
+        std::atomic<std::ptrdiff_t> still_missing_;
     };
 
     /// The one that the claim holds already, or a new one: shares that are being taken back are never used again.

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/driver.hpp"
+#include "support/notes.hpp"
 #include "support/print.hpp"
 #include "support/rig.hpp"
 
@@ -74,7 +75,9 @@ class plain_adapter final : public adapter
 {
 public:
     using adapter::adapter;
+    using adapter::notify_ready;
     using adapter::notify_reconnected;
+    using adapter::notify_suspended;
 
     [[nodiscard]] std::string_view name() const noexcept override { return "plain"; }
     [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {}; }
@@ -97,12 +100,6 @@ public:
     void start_is_valid(claim_ptr, completion<valid_outcome> done) override { done({}); }
 
     std::vector<std::string> asked;
-};
-
-struct counting_observer : observer
-{
-    int reconnections = 0;
-    void reconnected(std::string_view) noexcept override { ++reconnections; }
 };
 
 } // namespace
@@ -186,8 +183,8 @@ BOOST_AUTO_TEST_CASE(an_observer_of_several_lockers_hears_each_event_once)
 {
     asio::io_context io;
     const auto backend = std::make_shared<plain_adapter>(io.get_executor());
-    const auto twice = std::make_shared<counting_observer>();
-    const auto once = std::make_shared<counting_observer>();
+    const auto twice = std::make_shared<notes>();
+    const auto once = std::make_shared<notes>();
     backend->attach(twice);
     backend->attach(twice);
     backend->attach(once);
@@ -195,6 +192,36 @@ BOOST_AUTO_TEST_CASE(an_observer_of_several_lockers_hears_each_event_once)
     BOOST_TEST(twice->reconnections == 1);
     BOOST_TEST(once->reconnections == 1);
     BOOST_TEST(backend->reconnects() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(each_observer_hears_once_that_the_backend_is_ready)
+{
+    asio::io_context io;
+    const auto backend = std::make_shared<plain_adapter>(io.get_executor());
+    const auto early = std::make_shared<notes>();
+    const auto late = std::make_shared<notes>();
+    const auto latest = std::make_shared<notes>();
+    backend->attach(early);
+    BOOST_TEST(early->readies == 0);
+    backend->notify_ready();
+    BOOST_TEST(early->readies == 1);
+    backend->attach(late);
+    backend->attach(late);
+    BOOST_TEST(late->readies == 1);
+
+    backend->notify_suspended(refused);
+    backend->attach(latest);
+    BOOST_TEST(latest->readies == 0);
+    backend->notify_reconnected();
+    BOOST_TEST(latest->readies == 1);
+    BOOST_TEST(latest->reconnections == 0);
+    BOOST_TEST(early->readies == 1);
+    BOOST_TEST(early->reconnections == 1);
+
+    backend->notify_suspended(refused);
+    backend->notify_reconnected();
+    BOOST_TEST(latest->readies == 1);
+    BOOST_TEST(latest->reconnections == 1);
 }
 
 BOOST_AUTO_TEST_CASE(what_a_backend_does_not_offer_is_refused)

@@ -2,9 +2,11 @@
 #include "fixture.hpp"
 #include "memory/store.hpp"
 #include "support/driver.hpp"
+#include "support/notes.hpp"
 #include "support/print.hpp"
 #include "support/virtual_clock.hpp"
 
+#include <colock/locker.hpp>
 #include <colock/memory/adapter.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -86,6 +88,20 @@ BOOST_AUTO_TEST_CASE(it_works_on_when_its_context_is_gone)
     backend->start_release(claim, [&](release_outcome outcome) { released = outcome.status; });
     BOOST_TEST((created == create_status::granted));
     BOOST_TEST((released == release_status::released));
+}
+
+BOOST_AUTO_TEST_CASE(every_lockers_observer_hears_that_it_is_ready)
+{
+    asio::io_context io;
+    const auto backend = memory::make_adapter(io.get_executor());
+    const auto first = std::make_shared<notes>();
+    const auto second = std::make_shared<notes>();
+    const locker one(backend, {.observer = first});
+    BOOST_TEST(first->readies == 1);
+    const locker another(backend, {.observer = second});
+    const locker same(backend, {.observer = first});
+    BOOST_TEST(second->readies == 1);
+    BOOST_TEST(first->readies == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

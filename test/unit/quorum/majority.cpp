@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "fixture.hpp"
+#include "support/notes.hpp"
 #include "support/rig.hpp"
 
 #include <colock/locker.hpp>
@@ -39,6 +40,18 @@ BOOST_AUTO_TEST_CASE(two_of_three_grant_and_extend_and_release)
         BOOST_TEST(standing() == "000");
     }
     BOOST_TEST(idle());
+}
+
+BOOST_AUTO_TEST_CASE(it_is_ready_when_a_majority_is)
+{
+    const auto listener = std::make_shared<notes>();
+    on->backend().attach(listener);
+    nodes[a]->notify_ready();
+    BOOST_TEST(listener->readies == 0);
+    nodes[c]->notify_ready();
+    BOOST_TEST(listener->readies == 1);
+    nodes[b]->notify_ready();
+    BOOST_TEST(listener->readies == 1);
 }
 
 BOOST_AUTO_TEST_CASE(one_of_three_holds_nothing)

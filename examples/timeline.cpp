@@ -1,0 +1,105 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+//
+// What happens to locks, as a timeline: an observer prints every event with the time since the start. Here one worker
+// keeps its lock for longer than its ttl lasts, another waits for it, and an administrator breaks a third one's.
+
+#include <colock/colock.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+//[ timeline
+class timeline : public colock::observer
+{
+public:
+    void ready(std::string_view backend) noexcept override { print(backend, "ready"); }
+    void unreachable(std::string_view, const colock::error_code& why, std::string_view where) noexcept override
+    {
+        print(where, "unreachable", why.what());
+    }
+    void suspended(std::string_view backend, const colock::error_code& why) noexcept override
+    {
+        print(backend, "suspended", why.what());
+    }
+    void reconnected(std::string_view backend) noexcept override { print(backend, "reconnected"); }
+    void warning(std::string_view backend, std::string_view what) noexcept override { print(backend, "warning", what); }
+
+    void waiting(std::string_view key) noexcept override { print(key, "waiting"); }
+    void granted(std::string_view key, std::uint64_t, std::chrono::nanoseconds) noexcept override
+    {
+        print(key, "granted");
+    }
+    void renewed(std::string_view key, std::chrono::nanoseconds) noexcept override { print(key, "renewed"); }
+    void at_risk(std::string_view key, const colock::error_code& why) noexcept override
+    {
+        print(key, "at risk", why.what());
+    }
+    void lost(std::string_view key, colock::lost_reason reason) noexcept override
+    {
+        print(key, "lost", colock::to_string(reason));
+    }
+    void released(std::string_view key) noexcept override { print(key, "released"); }
+    void settled(std::string_view key, bool proven) noexcept override
+    {
+        print(key, "settled", proven ? "proven" : "its ttl has passed");
+    }
+
+private:
+    // It is noexcept, quick, and called from whatever thread the event happens on: one call of printf is all of that.
+    void print(std::string_view whose, std::string_view what, std::string_view detail = {}) const noexcept
+    {
+        const auto passed = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_);
+        std::printf("%8.1f ms  %-10.*s %.*s%s%.*s\n", passed.count(), static_cast<int>(whose.size()), whose.data(),
+            static_cast<int>(what.size()), what.data(), detail.empty() ? "" : ": ", static_cast<int>(detail.size()),
+            detail.data());
+    }
+
+    const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+//]
+
+asio::awaitable<void> rest(std::chrono::milliseconds span)
+{
+    asio::steady_timer timer(co_await asio::this_coro::executor, span);
+    co_await timer.async_wait();
+}
+
+asio::awaitable<void> work(colock::locker locker, std::chrono::milliseconds span)
+{
+    co_await locker.with_lock("report", {.ttl = 150ms}, [span] { return rest(span); });
+}
+
+asio::awaitable<void> run(colock::locker locker)
+{
+    const auto executor = co_await asio::this_coro::executor;
+    asio::co_spawn(executor, work(locker, 200ms), asio::detached);
+    asio::co_spawn(executor, work(locker, 10ms), asio::detached);
+
+    const auto forgotten = co_await locker.acquire("forgotten", {.ttl = 100ms});
+    const auto stuck = co_await locker.acquire("stuck");
+    co_await rest(150ms);
+    co_await locker.break_lock("stuck");
+    co_await rest(150ms);
+    co_await locker.shutdown();
+}
+
+int main()
+{
+    asio::io_context io;
+    // The observer hears of the backend, too: with one that is far away, when it is lost and when it is back.
+    colock::locker locker(colock::memory::make_adapter(io.get_executor()), {.observer = std::make_shared<timeline>()});
+    asio::co_spawn(io, run(std::move(locker)), asio::detached);
+    io.run();
+}
