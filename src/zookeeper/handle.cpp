@@ -299,6 +299,7 @@ void handle::dispose(int refused, std::unique_ptr<request>&& asked)
     if (refused == ZOK) {
         // The driver's, until it is answered.
         static_cast<void>(asked.release());
+        ++unanswered_;
         return;
     }
     asked->answer.code = refused;
@@ -444,6 +445,7 @@ void handle::on_log(const char* text) noexcept
 
 void handle::on_answer(request& which) noexcept
 {
+    --unanswered_;
     told_.push_back(which);
 }
 

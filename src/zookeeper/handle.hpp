@@ -11,6 +11,7 @@
 #include <boost/intrusive/slist.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -119,6 +120,8 @@ public:
     void fail_all();
     [[nodiscard]] interest wants();
     [[nodiscard]] progress process(bool reads, bool writes);
+    /// Requests that the driver has, and has not answered.
+    [[nodiscard]] std::size_t unanswered() const noexcept { return unanswered_; }
     [[nodiscard]] std::chrono::milliseconds session_timeout() const noexcept;
     [[nodiscard]] std::int64_t session_id() const noexcept;
 
@@ -157,6 +160,7 @@ private:
     std::unique_ptr<rights> rights_;
     _zhandle* driver_ = nullptr;
     told_list told_;
+    std::size_t unanswered_ = 0;
     watched_nodes watched_;
     bool missed_ = false;
     std::vector<std::string> log_;

@@ -199,7 +199,8 @@ void session::process(bool reads, bool writes)
             return;
         }
         writes = false;
-        if (made == handle::progress::nothing || !reads)
+        // What comes unasked, now or later, is heard of in its own turn.
+        if (made == handle::progress::nothing || !reads || handle_->unanswered() == 0)
             return;
     }
     post_step();
@@ -233,6 +234,7 @@ void session::arm()
         fail_requests();
         return;
     }
+    const bool stood = life_.connected();
     const auto before = lease_clock::now();
     const auto wanted = handle_->wants();
     look(before);
@@ -254,7 +256,7 @@ void session::arm()
         post_step();
         return;
     }
-    if (run.line.follow(wanted.descriptor))
+    if (run.line.follow(wanted.descriptor, stood && life_.connected()))
         life_.heart().opening();
     if (run.line.socket().open())
         listen(wanted.wants_write);

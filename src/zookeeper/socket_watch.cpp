@@ -25,8 +25,10 @@ std::uint64_t cookie_of(int socket) noexcept
 
 } // namespace
 
-bool socket_watch::follow(int drivers)
+bool socket_watch::follow(int drivers, bool stood)
 {
+    if (stood && own_ && drivers == drivers_)
+        return false;
     const auto cookie = cookie_of(drivers);
     if (own_ && cookie == cookie_)
         return false;

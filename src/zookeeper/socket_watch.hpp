@@ -28,7 +28,8 @@ public:
     socket_watch& operator=(const socket_watch&) = delete;
 
     /// True if that is another socket than before; it is not open if it could not be followed.
-    bool follow(int drivers);
+    /// \param stood the connection that it is of has stood since: then the number tells it
+    bool follow(int drivers, bool stood);
     /// Waits end; the connection ends too, once the driver has closed its own.
     void drop() noexcept;
     [[nodiscard]] bool open() const noexcept { return own_.has_value(); }

@@ -22,9 +22,9 @@ public:
     [[nodiscard]] socket_watch& socket() noexcept { return socket_; }
 
     /// True if that is another socket than before.
-    bool follow(int drivers)
+    bool follow(int drivers, bool stood)
     {
-        if (!socket_.follow(drivers))
+        if (!socket_.follow(drivers, stood))
             return false;
         reading_ = writing_ = false;
         return true;
