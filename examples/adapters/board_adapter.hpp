@@ -159,20 +159,25 @@ protected:
         co_return page;
     }
     //]
-    asio::awaitable<colock::list_outcome> do_purge(std::size_t limit) override
+    // In steps, likewise.
+    asio::awaitable<colock::list_outcome> do_purge(std::size_t limit, std::string cursor) override
     {
         co_await round_trip();
-        colock::list_outcome outcome;
-        for (auto next = board_->notes.begin();
-            next != board_->notes.end() && (limit == 0 || outcome.locks.size() < limit);)
-        {
-            const auto looked_at = next++;
-            if (is_taken(looked_at->first))
+        colock::list_outcome step;
+        auto next = cursor.empty() ? board_->notes.begin() : board_->notes.upper_bound(cursor);
+        for (std::size_t looked_at = 0; next != board_->notes.end() && looked_at < notes_per_page; ++looked_at) {
+            const auto note = next++;
+            cursor = note->first;
+            if (is_taken(note->first))
                 continue;
-            outcome.locks.push_back(told_of(looked_at->second));
-            board_->take_off(looked_at);
+            step.locks.push_back(told_of(note->second));
+            board_->take_off(note);
+            if (step.locks.size() == limit)
+                break;
         }
-        co_return outcome;
+        if (next != board_->notes.end())
+            step.next = cursor;
+        co_return step;
     }
 
     virtual colock::lease_clock::time_point expiry_of(std::chrono::milliseconds ttl) const

@@ -88,10 +88,13 @@ public:
     /// The administrator's release: removes all holders of a key, and returns what it removed.
     virtual void start_break(std::string key, completion<list_outcome> done);
     /// The live holders that match, in pages: the first with an empty cursor, each other with the `next` of the one
-    /// before it. A page may be empty. What is granted or ends meanwhile may be missing, but nothing is told twice.
+    /// before it. A page may be empty, and is small enough to hold nobody up. What is granted or ends meanwhile may be
+    /// missing, and a key that moves may come twice. A cursor that cannot be one of its own fails with
+    /// `errc::invalid_options`.
     virtual void start_list(filter which, std::string cursor, completion<list_outcome> done);
-    /// Removes at most `limit` expired locks (0: all of them) and returns them; never a live one.
-    virtual void start_purge(std::size_t limit, completion<list_outcome> done);
+    /// Removes expired locks and returns them, in steps that go on as the pages of a list do: at most `limit` in this
+    /// one (0: as many as it likes), never a live one. An outcome that failed has what was removed all the same.
+    virtual void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done);
 
     /// Creates all claims or none; each alone as `start_create` does.
     virtual void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done);
@@ -141,7 +144,7 @@ public:
     [[nodiscard]] asio::awaitable<list_outcome> inspect(std::string key);
     [[nodiscard]] asio::awaitable<list_outcome> break_key(std::string key);
     [[nodiscard]] asio::awaitable<list_outcome> list(filter which, std::string cursor = {});
-    [[nodiscard]] asio::awaitable<list_outcome> purge(std::size_t limit);
+    [[nodiscard]] asio::awaitable<list_outcome> purge(std::size_t limit, std::string cursor = {});
     [[nodiscard]] asio::awaitable<closed> close(lease_clock::duration deadline);
 
 protected:

@@ -33,7 +33,7 @@ public:
     void start_inspect(std::string key, completion<list_outcome> done) final;
     void start_break(std::string key, completion<list_outcome> done) final;
     void start_list(filter which, std::string cursor, completion<list_outcome> done) final;
-    void start_purge(std::size_t limit, completion<list_outcome> done) final;
+    void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) final;
     void start_close(lease_clock::duration deadline, completion<closed> done) final;
 
 protected:
@@ -58,7 +58,7 @@ protected:
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_inspect(std::string key);
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_break(std::string key);
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_list(filter which, std::string cursor);
-    [[nodiscard]] virtual asio::awaitable<list_outcome> do_purge(std::size_t limit);
+    [[nodiscard]] virtual asio::awaitable<list_outcome> do_purge(std::size_t limit, std::string cursor);
     /// Default: nothing is there to be closed.
     [[nodiscard]] virtual asio::awaitable<void> do_close(lease_clock::duration deadline);
 

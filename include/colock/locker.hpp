@@ -75,6 +75,8 @@ public:
     /// The one lock without a key of its own: the key `global_key`. It does not exclude other keys.
     [[nodiscard]] asio::awaitable<lock_group> acquire_global(acquire_options options = {}) const;
     static constexpr const char* global_key = "colock.global";
+    /// Held by the locker that purges in the background, see background_purge.
+    static constexpr const char* purge_key = "colock.purge";
     /// A group to grow with `lock_group::acquire`. With an id, of 1 to 256 bytes without a NUL, it acts on all locks of
     /// that id, also on those of other processes; without one it gets an id of its own.
     /// \throws validation_error `invalid_options` for a bad id; `unsupported` with an id on a backend that cannot find
@@ -126,7 +128,8 @@ public:
     /// \throws validation_error `invalid_options`: the cursor is not one of this backend's.
     [[nodiscard]] asio::awaitable<lock_page> list_page(filter which = {}, std::string cursor = {}) const;
     /// Sweeps expired locks out of the backend, at most `limit` (0: all), and returns them; never a live one or one
-    /// without ttl.
+    /// without ttl. It goes in steps, each with an operation timeout of its own. If one fails, what was removed until
+    /// then is returned; it throws if that is nothing. A cancelled purge does not tell what it has removed.
     [[nodiscard]] asio::awaitable<std::vector<lock_status>> purge(std::size_t limit = 0) const;
     /// The administrator's release: removes all holders of a key and returns what they were. Handles of this locker
     /// hear `lost` (broken) at once, others at their next renewal.

@@ -114,7 +114,7 @@ struct list_outcome
 {
     std::vector<lock_status> locks{};
     failure_ptr error{};
-    /// Where the next page begins; empty after the last.
+    /// Where the next page or step begins; empty after the last.
     std::string next{};
 };
 

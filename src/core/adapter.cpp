@@ -113,7 +113,7 @@ void adapter::start_list(filter, std::string, completion<list_outcome> done)
     done(cannot_list(name()));
 }
 
-void adapter::start_purge(std::size_t, completion<list_outcome> done)
+void adapter::start_purge(std::size_t, std::string, completion<list_outcome> done)
 {
     done(cannot_list(name()));
 }
@@ -364,10 +364,11 @@ asio::awaitable<list_outcome> adapter::list(filter which, std::string cursor)
             auto done) mutable { self->start_list(std::move(which), std::move(cursor), std::move(done)); });
 }
 
-asio::awaitable<list_outcome> adapter::purge(std::size_t limit)
+asio::awaitable<list_outcome> adapter::purge(std::size_t limit, std::string cursor)
 {
     return await_completion<list_outcome>(
-        [self = shared_from_this(), limit](auto done) mutable { self->start_purge(limit, std::move(done)); });
+        [self = shared_from_this(), limit, cursor = std::move(cursor)](
+            auto done) mutable { self->start_purge(limit, std::move(cursor), std::move(done)); });
 }
 
 asio::awaitable<closed> adapter::close(lease_clock::duration deadline)

@@ -232,9 +232,9 @@ void awaitable_adapter::start_list(filter which, std::string cursor, completion<
     spawn(*this, do_list(std::move(which), std::move(cursor)), std::move(done), &list_failed);
 }
 
-void awaitable_adapter::start_purge(std::size_t limit, completion<list_outcome> done)
+void awaitable_adapter::start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done)
 {
-    spawn(*this, do_purge(limit), std::move(done), &list_failed);
+    spawn(*this, do_purge(limit, std::move(cursor)), std::move(done), &list_failed);
 }
 
 void awaitable_adapter::start_close(lease_clock::duration deadline, completion<closed> done)
@@ -293,7 +293,7 @@ asio::awaitable<list_outcome> awaitable_adapter::do_list(filter, std::string)
     co_return cannot_list(name());
 }
 
-asio::awaitable<list_outcome> awaitable_adapter::do_purge(std::size_t)
+asio::awaitable<list_outcome> awaitable_adapter::do_purge(std::size_t, std::string)
 {
     co_return cannot_list(name());
 }

@@ -59,6 +59,9 @@ void check_extend(const core& self, const record& held, std::chrono::millisecond
     std::shared_ptr<core> self, filter which, list_order order);
 [[nodiscard]] asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, std::string cursor);
 [[nodiscard]] asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std::size_t limit);
+/// \return where the next step begins; empty after the last
+[[nodiscard]] asio::awaitable<std::string> purge_step(
+    std::shared_ptr<core> self, std::size_t limit, std::string cursor);
 [[nodiscard]] asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self, std::string key);
 [[nodiscard]] std::vector<held_lock> held_locks(core& self);
 [[nodiscard]] locker_stats stats(core& self);

@@ -80,13 +80,20 @@ public:
     {
         done({store_->break_key(key), nullptr});
     }
-    void start_list(filter which, std::string, completion<list_outcome> done) override
+    void start_list(filter which, std::string cursor, completion<list_outcome> done) override
     {
-        done({.locks = store_->list(which)});
+        list_outcome told;
+        if (which.key && cursor.empty()) {
+            told.locks = store_->inspect(*which.key);
+            std::erase_if(told.locks, [&](const lock_status& each) { return !which.matches(each); });
+        } else {
+            told = store_->list(which, cursor);
+        }
+        done(std::move(told));
     }
-    void start_purge(std::size_t limit, completion<list_outcome> done) override
+    void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override
     {
-        done({store_->purge(limit), nullptr});
+        done(store_->purge(limit, cursor));
     }
 
 private:

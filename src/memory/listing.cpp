@@ -1,9 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // What is told of the locks, and what an administrator removes.
+#include "core/cursor.hpp"
 #include "memory/holders.hpp"
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <utility>
 
 namespace colock::memory {
@@ -11,6 +13,35 @@ namespace colock::memory {
 namespace {
 
 using time_point = lease_clock::time_point;
+
+constexpr std::string_view name = "memory";
+/// In one step of a walk: what takes longer would hold up the caller's event loop.
+constexpr std::size_t most_told = 256;
+constexpr std::size_t most_buckets = 2048;
+
+/// Where a walk goes on.
+struct position
+{
+    std::size_t shard = 0;
+    std::size_t bucket = 0;
+
+    [[nodiscard]] static std::optional<position> from(std::string_view cursor)
+    {
+        const auto text = detail::read_cursor(name, cursor);
+        const auto dot = text ? text->find('.') : std::string_view::npos;
+        if (dot == std::string_view::npos)
+            return std::nullopt;
+        const auto shard = detail::read_number(text->substr(0, dot)),
+                   bucket = detail::read_number(text->substr(dot + 1));
+        if (!shard || !bucket)
+            return std::nullopt;
+        return position{*shard, *bucket};
+    }
+    [[nodiscard]] std::string text() const
+    {
+        return detail::make_cursor(name, std::to_string(shard) + '.' + std::to_string(bucket));
+    }
+};
 
 /// Tells lease_clock's times as wall-clock times, all by one pair of readings.
 class reader
@@ -89,47 +120,66 @@ std::vector<lock_status> store::break_key(const std::string& key)
     return removed;
 }
 
-std::vector<lock_status> store::list(const filter& which)
+template <class Visit>
+list_outcome store::walk(std::string_view cursor, Visit visit)
 {
-    std::vector<lock_status> matching;
-    for (auto& home : shards_) {
-        const reader read;
-        const std::lock_guard guard(home.mutex);
-        for (std::size_t bucket = 0; bucket < home.entries.bucket_count(); ++bucket) {
-            for (const entry* at = home.entries.bucket(bucket); at; at = at->next) {
-                for (const auto& held : at->holders) {
-                    if (held.expires <= read.now())
-                        continue;
-                    auto status = read.status(*at, held);
-                    if (which.matches(status))
-                        matching.push_back(std::move(status));
-                }
-            }
-        }
-    }
-    return matching;
-}
-
-std::vector<lock_status> store::purge(std::size_t limit)
-{
-    if (limit == 0)
-        limit = all;
-    std::vector<lock_status> removed;
-    for (auto& home : shards_) {
+    auto at = cursor.empty() ? position{} : position::from(cursor);
+    if (!at || at->shard >= shards_.size())
+        return {.error = detail::not_a_cursor(name)};
+    list_outcome told;
+    std::size_t left = most_buckets;
+    for (; at->shard < shards_.size(); ++at->shard) {
+        auto& home = shards_[at->shard];
         const reader read;
         aftermath after;
         const std::lock_guard guard(home.mutex);
-        for (std::size_t bucket = 0; bucket < home.entries.bucket_count(); ++bucket) {
-            for (entry *at = home.entries.bucket(bucket), *next = nullptr; at; at = next) {
-                next = at->next;
-                remove_expired(*at, read.now(), limit - removed.size(), after,
-                    [&](const holder& held) { removed.push_back(read.status(*at, held)); });
-                hand_off(home, *at, after);
-                remove_if_empty(home, *at);
+        // A table never shrinks.
+        if (at->bucket >= home.entries.bucket_count())
+            return {.error = detail::not_a_cursor(name)};
+        do {
+            if (left-- == 0 || !visit(home, at->bucket, read, after, told.locks)) {
+                told.next = at->text();
+                return told;
+            }
+            at->bucket = home.entries.behind(at->bucket);
+        } while (at->bucket != 0);
+    }
+    return told;
+}
+
+list_outcome store::list(const filter& which, std::string_view cursor)
+{
+    return walk(cursor, [&](shard& home, std::size_t bucket, const reader& read, aftermath&, auto& matching) {
+        if (matching.size() >= most_told)
+            return false;
+        for (const entry* at = home.entries.bucket(bucket); at; at = at->next) {
+            for (const auto& held : at->holders) {
+                if (held.expires <= read.now())
+                    continue;
+                auto status = read.status(*at, held);
+                if (which.matches(status))
+                    matching.push_back(std::move(status));
             }
         }
-    }
-    return removed;
+        return true;
+    });
+}
+
+list_outcome store::purge(std::size_t limit, std::string_view cursor)
+{
+    const auto most = limit == 0 ? most_told : std::min(limit, most_told);
+    return walk(cursor, [&](shard& home, std::size_t bucket, const reader& read, aftermath& after, auto& removed) {
+        for (entry *at = home.entries.bucket(bucket), *next = nullptr; at; at = next) {
+            if (removed.size() >= most)
+                return false;
+            next = at->next;
+            remove_expired(*at, read.now(), most - removed.size(), after,
+                [&](const holder& held) { removed.push_back(read.status(*at, held)); });
+            hand_off(home, *at, after);
+            remove_if_empty(home, *at);
+        }
+        return removed.size() < most;
+    });
 }
 
 } // namespace colock::memory

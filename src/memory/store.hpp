@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colock::memory {
@@ -108,8 +109,9 @@ public:
 
     [[nodiscard]] std::vector<lock_status> inspect(const std::string& key);
     [[nodiscard]] std::vector<lock_status> break_key(const std::string& key);
-    [[nodiscard]] std::vector<lock_status> list(const filter& which);
-    [[nodiscard]] std::vector<lock_status> purge(std::size_t limit);
+    [[nodiscard]] list_outcome list(const filter& which, std::string_view cursor);
+    /// \param limit 0: as many as one step removes
+    [[nodiscard]] list_outcome purge(std::size_t limit, std::string_view cursor);
 
     /// How many keys it knows anything of.
     [[nodiscard]] std::size_t known_keys();
@@ -153,6 +155,11 @@ private:
     void sweep_if_due(time_point now, aftermath& after);
     /// True if the sweep has seen all keys.
     [[nodiscard]] bool sweep(time_point now, aftermath& after);
+
+    /// A walk over all keys, from where the cursor says. \param visit looks at a bucket with its shard's mutex held;
+    /// false: that is enough, and it is to be looked at again
+    template <class Visit>
+    [[nodiscard]] list_outcome walk(std::string_view cursor, Visit visit);
 
     static constexpr std::size_t shard_bits = 4;
     std::array<shard, std::size_t{1} << shard_bits> shards_;

@@ -105,7 +105,7 @@ struct entry
 
 /// A chained hash table of entries that recycles them. Its own because the sweep needs a cursor, a bucket's number,
 /// that stays good while keys come and go: growing splits bucket b into b and b + n, and a sweep that goes on from b
-/// misses nothing.
+/// misses nothing. A walk that is not to see anything twice, either, goes from a bucket to the one `behind` it.
 class table
 {
 public:
@@ -123,6 +123,16 @@ public:
     [[nodiscard]] std::size_t bucket_count() const noexcept { return buckets_.size(); }
     /// The first entry of a bucket; the others follow `next`.
     [[nodiscard]] entry* bucket(std::size_t index) const noexcept { return buckets_[index]; }
+
+    /// In the order of the numbers read backwards, bit by bit, in which those that a bucket is split into follow each
+    /// other; 0 behind the last.
+    [[nodiscard]] std::size_t behind(std::size_t index) const noexcept
+    {
+        std::size_t bit = buckets_.size() / 2;
+        for (; index & bit; bit /= 2)
+            index ^= bit;
+        return index | bit;
+    }
 
     [[nodiscard]] entry* find(std::size_t hash, std::string_view key) const noexcept
     {

@@ -2,6 +2,7 @@
 #include <colock/mongo/adapter.hpp>
 
 #include "core/await_completion.hpp"
+#include "core/cursor.hpp"
 #include "mongo/client.hpp"
 #include "mongo/operations/claim_state.hpp"
 #include "mongo/operations/operations.hpp"
@@ -72,10 +73,14 @@ public:
             adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
     }
 
-    void start_purge(std::size_t limit, completion<list_outcome> done) override
+    void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override
     {
-        index_once();
-        talk().submit(make_purge(talk(), limit, std::move(done)));
+        if (auto from = page_start::from(cursor)) {
+            index_once();
+            talk().submit(make_purge(talk(), limit, *std::move(from), std::move(done)));
+        } else {
+            done({.error = colock::detail::not_a_cursor(name())});
+        }
     }
 
 private:
@@ -93,8 +98,12 @@ private:
 
     void list_all(filter which, std::string cursor, completion<list_outcome> done) override
     {
-        index_once();
-        talk().submit(make_page(talk(), std::move(which), cursor, std::move(done)));
+        if (auto from = page_start::from(cursor)) {
+            index_once();
+            talk().submit(make_page(talk(), std::move(which), *std::move(from), std::move(done)));
+        } else {
+            done({.error = colock::detail::not_a_cursor(name())});
+        }
     }
     /// Nobody waits for them: what they are for is right without them.
     void index_once()

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/query.hpp"
 
+#include "core/cursor.hpp"
 #include "mongo/outline.hpp"
 
 #include <chrono>
@@ -13,6 +14,10 @@ namespace colock::mongo::detail {
 namespace {
 
 using wall_clock = std::chrono::system_clock;
+
+constexpr std::string_view cursor_name = "mongodb";
+constexpr char text_mark = 't';
+constexpr char binary_mark = 'b';
 
 bool is_utf8(std::string_view text)
 {
@@ -85,17 +90,24 @@ void add_remaining(conjunction& all, const filter& wanted, std::int64_t now)
 
 } // namespace
 
-page_start::page_start(std::string_view cursor)
+std::optional<page_start> page_start::from(std::string_view cursor)
 {
+    page_start start;
     if (cursor.empty())
-        return;
-    is_text_ = cursor.front() == 't';
-    last_ = cursor.substr(1);
+        return start;
+    const auto where = colock::detail::read_cursor(cursor_name, cursor);
+    if (!where || where->empty())
+        return std::nullopt;
+    start.is_text_ = where->front() == text_mark;
+    start.last_ = where->substr(1);
+    if (start.is_text_ ? !is_utf8(start.last_) : where->front() != binary_mark)
+        return std::nullopt;
+    return start;
 }
 
-void page_start::move_behind(const bson_iter_t& fields)
+std::string page_start::text() const
 {
-    last_ = key_of(fields);
+    return colock::detail::make_cursor(cursor_name, (is_text_ ? text_mark : binary_mark) + last_);
 }
 
 bool page_start::skip_text() noexcept
@@ -146,10 +158,14 @@ document list_query(const filter& wanted, const page_start& from, std::int64_t n
     return all.done();
 }
 
-document expired_query(std::int64_t now)
+document expired_query(const page_start& from, std::int64_t now)
 {
-    return outline(R"({"_id":{"$not":{"$type":"object"}},"$or":[{"x":{"$gt":0,"$lte":"?n"}},{"h.x":{"$lte":"?n"}}]})")
-        .filled({{"n", now}});
+    conjunction all;
+    document start;
+    from.append_to(*start.get());
+    all.add(start);
+    all.add(R"({"$or":[{"x":{"$gt":0,"$lte":"?n"}},{"h.x":{"$lte":"?n"}}]})", {{"n", now}});
+    return all.done();
 }
 
 document find_command(const settings& config, const document& query, std::int64_t most)

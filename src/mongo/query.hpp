@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace colock::mongo::detail {
 
@@ -19,10 +21,11 @@ class page_start
 {
 public:
     /// \param cursor as `text` has told; empty: the first
-    explicit page_start(std::string_view cursor);
+    /// \return nothing for what it has not
+    [[nodiscard]] static std::optional<page_start> from(std::string_view cursor);
 
-    [[nodiscard]] std::string text() const { return (is_text_ ? 't' : 'b') + last_; }
-    void move_behind(const bson_iter_t& fields);
+    [[nodiscard]] std::string text() const;
+    void move_behind(std::string key) { last_ = std::move(key); }
     /// False: that was done before, and nothing more comes.
     [[nodiscard]] bool skip_text() noexcept;
 
@@ -40,7 +43,7 @@ private:
 /// \param now the server's time
 [[nodiscard]] document list_query(const filter& wanted, const page_start& from, std::int64_t now);
 /// Of keys with a holder who has expired.
-[[nodiscard]] document expired_query(std::int64_t now);
+[[nodiscard]] document expired_query(const page_start& from, std::int64_t now);
 
 [[nodiscard]] document find_command(const settings& config, const document& query, std::int64_t most);
 /// Of the first batch of an answer, or the next.

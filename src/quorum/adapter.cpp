@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "quorum/adapter.hpp"
 
+#include "core/cursor.hpp"
 #include "core/jitter.hpp"
 #include "quorum/census.hpp"
 #include "quorum/node.hpp"
@@ -297,14 +298,18 @@ public:
             each->backend().start_break(key, [all](list_outcome outcome) { all->add(std::move(outcome)); });
     }
     /// One page: what a majority tells of is known when all of it has been told.
-    void start_list(filter which, std::string, completion<list_outcome> done) override
+    void start_list(filter which, std::string cursor, completion<list_outcome> done) override
     {
+        if (!cursor.empty()) {
+            done({.error = colock::detail::not_a_cursor(name())});
+            return;
+        }
         const auto all = std::make_shared<census>(nodes_.size(), std::move(done));
         for (const auto& each : nodes_)
             add_pages(each->backend().shared_from_this(), which, {}, all);
     }
     /// Exclusive locks expire by themselves.
-    void start_purge(std::size_t, completion<list_outcome> done) override { done({}); }
+    void start_purge(std::size_t, std::string, completion<list_outcome> done) override { done({}); }
 
     void start_close(lease_clock::duration deadline, completion<closed> done) override
     {

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/redis/adapter.hpp>
 
+#include "core/cursor.hpp"
 #include "redis/client.hpp"
 #include "redis/operations/claim_state.hpp"
 #include "redis/operations/names.hpp"
@@ -117,13 +118,12 @@ public:
             talk(), {shared_from_this(), in_two_steps}, std::move(held), std::move(next), std::move(done)));
     }
 
-    void start_purge(std::size_t limit, completion<list_outcome> done) override
+    void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override
     {
-        constexpr std::size_t all = 1'000'000'000;
         if (config().plain())
             done({});
         else
-            talk().submit(make_walk(talk(), walk_purpose::sweep, filter{}, limit == 0 ? all : limit, std::move(done)));
+            walk(walk_purpose::sweep, filter{}, limit, cursor, std::move(done));
     }
 
 private:
@@ -141,14 +141,22 @@ private:
         talk().submit(make_give_back(talk(), std::move(claim), std::move(done), given));
     }
 
-    void list_all(filter which, std::string, completion<list_outcome> done) override
+    void walk(walk_purpose why, filter which, std::size_t limit, std::string_view cursor, completion<list_outcome> done)
+    {
+        if (const auto from = read_walk_cursor(cursor))
+            talk().submit(make_walk(talk(), why, std::move(which), limit, *from, std::move(done)));
+        else
+            done({.error = colock::detail::not_a_cursor(name())});
+    }
+
+    void list_all(filter which, std::string cursor, completion<list_outcome> done) override
     {
         // Without a prefix every key of the database could be a lock.
         if (config().prefix.empty())
             done({{},
                 make_failure(errc::unsupported, "listing needs a prefix; set options::prefix, or ask for one key")});
         else
-            talk().submit(make_walk(talk(), walk_purpose::list, std::move(which), 0, std::move(done)));
+            walk(walk_purpose::list, std::move(which), 0, cursor, std::move(done));
     }
 };
 

@@ -91,7 +91,7 @@ public:
 
     void start_list(filter which, std::string cursor, completion<list_outcome> done) final
     {
-        if (which.key) {
+        if (which.key && cursor.empty()) {
             auto key = *which.key;
             client_->submit(
                 make_key_listing(*client_, std::move(key), key_purpose::inspect, std::move(which), std::move(done)));

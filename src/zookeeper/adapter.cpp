@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/zookeeper/adapter.hpp>
 
+#include "core/cursor.hpp"
 #include "remote/adapter_base.hpp"
 #include "zookeeper/client.hpp"
 #include "zookeeper/operations/claim_state.hpp"
@@ -105,9 +106,12 @@ public:
         });
     }
 
-    void start_purge(std::size_t, completion<list_outcome> done) override
+    void start_purge(std::size_t, std::string cursor, completion<list_outcome> done) override
     {
-        talk().submit(make_purge(talk(), std::move(done)));
+        if (cursor.empty())
+            talk().submit(make_purge(talk(), std::move(done)));
+        else
+            done({.error = colock::detail::not_a_cursor(name())});
     }
 
 private:
@@ -125,7 +129,11 @@ private:
 
     void list_all(filter which, std::string cursor, completion<list_outcome> done) override
     {
-        talk().submit(make_page(talk(), std::move(which), cursor, std::move(done)));
+        const bool standard = talk().config().standard();
+        if (auto from = page_start::from(cursor, standard ? page_start::buckets : 1))
+            talk().submit(make_page(talk(), std::move(which), *std::move(from), std::move(done)));
+        else
+            done({.error = colock::detail::not_a_cursor(name())});
     }
 };
 

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "contract.hpp"
 
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -225,6 +226,98 @@ COLOCK_CONTRACT_CASE(adapter, list_shows_the_locks_of_all_processes, &capabiliti
     other.give_back(others);
 }
 
+COLOCK_CONTRACT_CASE(adapter, pages_tell_each_lock_once_and_honour_the_filter, &capabilities::list)
+{
+    std::vector<claim_ptr> claims;
+    keys all, anns;
+    for (int i = 0; i < 400; ++i) {
+        const bool is_anns = i % 3 == 0;
+        claims.push_back(
+            described((i % 2 == 0 ? "even:" : "odd:") + std::to_string(i), {.owner = is_anns ? "ann" : "bob"}));
+        all.insert(claims.back()->key());
+        if (is_anns)
+            anns.insert(claims.back()->key());
+        on.grant(claims.back());
+    }
+    const auto told = on.list();
+    BOOST_TEST(told.size() == all.size());
+    CHECK_KEYS(told, all);
+    const auto told_of_ann = on.list({.owner = "ann"});
+    BOOST_TEST(told_of_ann.size() == anns.size());
+    CHECK_KEYS(told_of_ann, anns);
+    filter odd_of_ann{.key_prefix = "odd:", .owner = "ann"};
+    for (const auto& each : on.list(odd_of_ann))
+        BOOST_TEST(odd_of_ann.matches(each), each.key);
+    BOOST_TEST(on.list(odd_of_ann).size() == 67U);
+    for (const auto& claim : claims)
+        on.give_back(claim);
+}
+
+COLOCK_CONTRACT_CASE(adapter, pages_need_nothing_of_what_was_listed_before, &capabilities::list)
+{
+    std::vector<claim_ptr> claims;
+    for (int i = 0; i < 300; ++i) {
+        claims.push_back(on.exclusive("k" + std::to_string(i)));
+        on.grant(claims.back());
+    }
+    // What is granted and what ends in between may be missing; what stays is told.
+    keys told;
+    std::string cursor;
+    int later = 0;
+    do {
+        const auto page = run_coro(on.io(), on.backend().list({}, cursor));
+        BOOST_REQUIRE(!page.error);
+        told.merge(keys_of(page.locks));
+        cursor = page.next;
+        for (int more = 0; more < 5; ++more) {
+            claims.push_back(on.exclusive("later" + std::to_string(++later)));
+            on.grant(claims.back());
+        }
+        on.give_back(claims.front());
+        claims.erase(claims.begin());
+    } while (!cursor.empty() && later < 3000);
+    BOOST_TEST(cursor.empty());
+    for (const auto& claim : claims) {
+        if (claim->key().starts_with('k'))
+            BOOST_TEST(told.contains(claim->key()), claim->key());
+        on.give_back(claim);
+    }
+}
+
+COLOCK_CONTRACT_CASE(adapter, a_cursor_may_be_anything, &capabilities::list)
+{
+    const auto claim = on.exclusive("k");
+    on.grant(claim);
+    const std::vector<std::string> named{"memory:0.0", "memory:15.15", "memory:0.99999999999", "memory:16.0",
+        "memory:-1.0", "redis:0", "redis:1", "redis:18446744073709551616", "mongodb:tk", "mongodb:b\xff",
+        "mongodb:t\xff", "zookeeper:00", "zookeeper:ffk", "zookeeper:fg", "zookeeper:7f../..",
+        std::string(100'000, 'x'), std::string(8, '\0')};
+    std::minstd_rand random(17);
+    std::vector<std::string> cursors = named;
+    for (const auto& each : named) {
+        for (int i = 0; i < 10; ++i) {
+            auto& changed = cursors.emplace_back(each.substr(0, 40));
+            changed[random() % changed.size()] = static_cast<char>(random());
+            if (random() % 2 == 0)
+                changed.resize(random() % changed.size());
+        }
+    }
+    for (const auto& cursor : cursors) {
+        BOOST_TEST_CONTEXT("cursor " << cursor.substr(0, 40))
+        {
+            for (const auto& which : {filter{}, filter{.key = "k"}}) {
+                const auto page = run_coro(on.io(), on.backend().list(which, cursor));
+                BOOST_TEST((!page.error || page.error->code == errc::invalid_options));
+                BOOST_TEST(page.locks.size() <= 1U);
+            }
+            const auto purged = run_coro(on.io(), on.backend().purge(1, cursor));
+            BOOST_TEST((!purged.error || purged.error->code == errc::invalid_options));
+            BOOST_TEST(purged.locks.empty());
+        }
+    }
+    on.give_back(claim);
+}
+
 COLOCK_CONTRACT_CASE(adapter, break_removes_the_holder_of_a_key, &capabilities::list)
 {
     const auto broken = on.exclusive("k"), bystander = on.exclusive("kk"), next = on.exclusive("k");
@@ -295,6 +388,30 @@ COLOCK_CONTRACT_CASE(adapter, purge_removes_at_most_its_limit, &capabilities::li
     BOOST_TEST(on.purge(2).size() <= 2U);
     BOOST_TEST(on.purge().size() <= 5U);
     BOOST_TEST(on.purge().empty());
+}
+
+COLOCK_CONTRACT_CASE(
+    adapter, purge_tells_each_lock_once_however_many_have_expired, &capabilities::list, &capabilities::expires)
+{
+    const bool shared = on.able().shared;
+    const auto live = on.exclusive("live");
+    on.grant(live);
+    for (int i = 0; i < 300; ++i) {
+        const auto key = "k" + std::to_string(i);
+        on.grant(shared ? on.shared(key, 0, on.short_ttl()) : on.exclusive(key, on.short_ttl()));
+    }
+    on.pass_time(on.short_ttl());
+    const auto first = on.purge(100);
+    BOOST_TEST(first.size() <= 100U);
+    const auto rest = on.purge();
+    auto told = keys_of(first);
+    told.merge(keys_of(rest));
+    BOOST_TEST(told.size() == first.size() + rest.size());
+    BOOST_TEST(told.size() <= 300U);
+    BOOST_TEST(!told.contains("live"));
+    BOOST_TEST(on.purge().empty());
+    on.check_held(live);
+    on.give_back(live);
 }
 
 COLOCK_CONTRACT_CASE(

@@ -1,8 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "locker_verbs.hpp"
 
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace colock::contract {
 
@@ -36,6 +39,88 @@ COLOCK_CONTRACT_CASE(locker, list_shows_who_holds_what, &capabilities::list)
     BOOST_TEST(run_coro(on.io(), locker.list()).size() == 2U);
     BOOST_TEST(run_coro(on.io(), locker.purge()).empty());
     BOOST_TEST((first.held() && second.held()));
+}
+
+COLOCK_CONTRACT_CASE(locker, pages_and_a_list_tell_the_same, &capabilities::list)
+{
+    const auto locker = on.make_locker();
+    std::vector<colock::lock> held;
+    std::vector<std::string> all;
+    for (int i = 0; i < 300; ++i) {
+        held.push_back(run_coro(on.io(), locker.acquire("k" + std::to_string(1000 + i))));
+        all.push_back(held.back().key());
+    }
+    std::vector<std::string> listed, in_pages;
+    for (const auto& each : run_coro(on.io(), locker.list()))
+        listed.push_back(each.key);
+    lock_page page;
+    do {
+        page = run_coro(on.io(), locker.list_page({}, page.next));
+        for (const auto& each : page.locks)
+            in_pages.push_back(each.key);
+    } while (!page.next.empty());
+    for (auto* each : {&listed, &in_pages}) {
+        std::ranges::sort(*each);
+        BOOST_TEST(*each == all, boost::test_tools::per_element());
+    }
+    for (auto& lock : held)
+        run_coro(on.io(), lock.release());
+}
+
+COLOCK_CONTRACT_CASE(locker, a_list_may_begin_with_the_newest, &capabilities::list)
+{
+    const auto locker = on.make_locker();
+    std::vector<colock::lock> held;
+    std::vector<std::string> newest_first;
+    for (const std::string key : {"b", "d", "a", "c"}) {
+        held.push_back(run_coro(on.io(), locker.acquire(key)));
+        newest_first.insert(newest_first.begin(), key);
+        on.pass_time(on.short_ttl() / 10);
+    }
+    std::vector<std::string> told;
+    bool knows_when = true;
+    for (const auto& each : run_coro(on.io(), locker.list({}, list_order::newest_first))) {
+        told.push_back(each.key);
+        knows_when = knows_when && each.created;
+    }
+    if (knows_when)
+        BOOST_TEST(told == newest_first, boost::test_tools::per_element());
+    BOOST_TEST(told.size() == 4U);
+    for (auto& lock : held)
+        run_coro(on.io(), lock.release());
+}
+
+COLOCK_CONTRACT_CASE(locker, where_a_lock_is_asked_for_is_listed, &capabilities::list)
+{
+    const auto locker = on.make_locker({.ttl = 20s, .host = "of the locker"});
+    const auto plain = run_coro(on.io(), locker.acquire("a")),
+               own = run_coro(on.io(), locker.acquire("b", {.host = std::string(256, 'h')}));
+    const auto shown = [&](const std::string& key) { return run_coro(on.io(), locker.list({.key = key})).at(0); };
+    BOOST_TEST(shown("a").host == "of the locker");
+    BOOST_TEST(shown("b").host == std::string(256, 'h'));
+    BOOST_TEST(shown("b").owner == locker.defaults().owner);
+    for (const auto& host : {std::string(257, 'h'), std::string("a\0b", 3)}) {
+        BOOST_TEST((failure_of<validation_error>(on, locker.acquire("c", {.host = host})) == errc::invalid_options));
+        BOOST_TEST(
+            (failure_of<validation_error>(on, locker.try_acquire("c", {.host = host})) == errc::invalid_options));
+    }
+    BOOST_TEST(!run_coro(on.io(), locker.is_locked("c")));
+}
+
+COLOCK_CONTRACT_CASE(locker, defaults_are_what_locks_are_stored_with, &capabilities::list)
+{
+    const auto named = on.make_locker({.ttl = 20s, .owner = "me", .host = "here"}).defaults();
+    BOOST_TEST(named.owner == "me");
+    BOOST_TEST(named.host == "here");
+    BOOST_TEST((named.ttl == 20s));
+    const auto locker = on.make_locker();
+    const auto defaults = locker.defaults();
+    BOOST_TEST(!defaults.owner.empty());
+    BOOST_TEST((defaults.ttl == 30s));
+    const auto held = run_coro(on.io(), locker.acquire("k"));
+    const auto seen = run_coro(on.io(), locker.list({.key = "k"})).at(0);
+    BOOST_TEST(seen.owner == defaults.owner);
+    BOOST_TEST(seen.host == defaults.host);
 }
 
 COLOCK_CONTRACT_CASE(locker, break_lock_takes_a_lock_away, &capabilities::list)

@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/driver.hpp"
 #include "support/run.hpp"
 #include "support/scripted_adapter.hpp"
 #include "support/virtual_clock.hpp"
@@ -158,10 +159,8 @@ public:
     std::vector<std::string> stored() override
     {
         std::vector<std::string> keys;
-        store_->start_list({}, {}, [&](list_outcome outcome) {
-            for (auto& each : outcome.locks)
-                keys.push_back(std::move(each.key));
-        });
+        for (auto& each : testing::stored_in(*store_))
+            keys.push_back(std::move(each.key));
         return keys;
     }
 

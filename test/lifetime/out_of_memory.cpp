@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(the_memory_store_stays_whole)
         [&](adapter& on, const claim_ptr& held) { on.start_release(held, ignore); },
         [&](adapter& on, const claim_ptr& held) { on.start_extend(held, 1s, ignore); },
         [&](adapter& on, const claim_ptr&) { on.start_break("k", ignore); },
-        [&](adapter& on, const claim_ptr&) { on.start_purge(0, ignore); },
+        [&](adapter& on, const claim_ptr&) { on.start_purge(0, {}, ignore); },
         [&](adapter& on, const claim_ptr&) { on.start_list({}, {}, ignore); },
     };
     for (const auto& operate : operations) {

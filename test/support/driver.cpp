@@ -5,6 +5,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 
@@ -35,6 +37,19 @@ asio::awaitable<std::uint64_t> acquire(std::shared_ptr<adapter> backend, claim_p
 
 // The line of the check is the helper's: the context names the caller's.
 #define COLOCK_CALLED_FROM(at) BOOST_TEST_CONTEXT("called from " << (at).file_name() << ":" << (at).line())
+
+std::vector<lock_status> stored_in(adapter& store)
+{
+    std::vector<lock_status> all;
+    std::string cursor;
+    do {
+        store.start_list({}, cursor, [&](list_outcome page) {
+            std::ranges::move(page.locks, std::back_inserter(all));
+            cursor = std::move(page.next);
+        });
+    } while (!cursor.empty());
+    return all;
+}
 
 driver::driver(asio::io_context& context, std::shared_ptr<adapter> backend) : io_(context), backend_(std::move(backend))
 {
@@ -122,7 +137,15 @@ std::vector<lock_status> driver::list(const filter& which, where at) const
 
 std::vector<lock_status> driver::purge(std::size_t limit, where at) const
 {
-    return statuses(run_coro(io_, backend_->purge(limit), at));
+    std::vector<lock_status> all;
+    std::string cursor;
+    do {
+        auto step = run_coro(io_, backend_->purge(limit == 0 ? 0 : limit - all.size(), cursor), at);
+        cursor = step.next;
+        for (auto& each : statuses(std::move(step)))
+            all.push_back(std::move(each));
+    } while (!cursor.empty() && (limit == 0 || all.size() < limit));
+    return all;
 }
 
 running<std::uint64_t> driver::start_acquire(const claim_ptr& claim) const

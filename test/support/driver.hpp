@@ -38,6 +38,9 @@ const Claim& sent_now(const Claim& claim)
     return claim;
 }
 
+/// What a store that answers at once holds now.
+[[nodiscard]] std::vector<lock_status> stored_in(adapter& store);
+
 /// Speaks to an adapter as the core does, one operation at a time, each run to its end on the calling thread. The
 /// checking members report through Boost.Test, with the caller's line as context.
 class driver
@@ -72,6 +75,7 @@ public:
     std::vector<lock_status> break_key(std::string key, where at = where::current()) const;
     /// Of all pages.
     std::vector<lock_status> list(const filter& which = {}, where at = where::current()) const;
+    /// In all steps.
     std::vector<lock_status> purge(std::size_t limit = 0, where at = where::current()) const;
     /// Creates and waits in turns, as the core does with a claim that may wait for ever.
     [[nodiscard]] running<std::uint64_t> start_acquire(const claim_ptr& claim) const;

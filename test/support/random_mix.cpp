@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/random_mix.hpp"
 
+#include "support/driver.hpp"
 #include "support/process.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -400,9 +401,7 @@ void random_mix::check() const
         for (const auto& breach : script->breaches())
             BOOST_TEST(breach.empty(), "the contract of adapter was broken: " << breach);
     }
-    std::size_t left = 0;
-    store_->start_list({}, {}, [&](list_outcome outcome) { left = outcome.locks.size(); });
-    BOOST_TEST(left == 0U);
+    BOOST_TEST(stored_in(*store_).size() == 0U);
 }
 
 } // namespace colock::testing

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "support/driver.hpp"
 #include "support/print.hpp"
 #include "support/run.hpp"
 #include "support/scripted_adapter.hpp"
@@ -84,12 +85,7 @@ struct rig
     }
 
     /// What the store itself holds now, past any script.
-    [[nodiscard]] std::vector<lock_status> stored() const
-    {
-        std::vector<lock_status> held;
-        memory->start_list({}, {}, [&](list_outcome outcome) { held = std::move(outcome.locks); });
-        return held;
-    }
+    [[nodiscard]] std::vector<lock_status> stored() const { return stored_in(*memory); }
 
     template <class T>
     T run(asio::awaitable<T> verb, where at = where::current())

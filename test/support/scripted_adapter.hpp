@@ -194,7 +194,7 @@ public:
     void start_inspect(std::string key, completion<list_outcome> done) override;
     void start_break(std::string key, completion<list_outcome> done) override;
     void start_list(filter which, std::string cursor, completion<list_outcome> done) override;
-    void start_purge(std::size_t limit, completion<list_outcome> done) override;
+    void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override;
     void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override;
     void start_close(lease_clock::duration deadline, completion<closed> done) override;
 

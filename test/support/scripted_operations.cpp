@@ -317,11 +317,11 @@ void scripted_adapter::start_list(filter which, std::string cursor, completion<l
     run<list_outcome>({operation::list, std::move(how), {}, send, std::move(done), nullptr, {}});
 }
 
-void scripted_adapter::start_purge(std::size_t limit, completion<list_outcome> done)
+void scripted_adapter::start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done)
 {
     auto how = begin({operation::purge, {}, {}, {}});
-    const auto send = [limit](adapter& backend, completion<list_outcome> end) {
-        backend.start_purge(limit, std::move(end));
+    const auto send = [limit, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> end) {
+        backend.start_purge(limit, cursor, std::move(end));
     };
     run<list_outcome>({operation::purge, std::move(how), {}, send, std::move(done), nullptr, {}});
 }

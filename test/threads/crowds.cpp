@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "pool.hpp"
+#include "support/driver.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/cancel_after.hpp>
@@ -44,9 +45,7 @@ struct counters
 
 std::size_t stored(adapter& backend)
 {
-    std::size_t count = 0;
-    backend.start_list({}, {}, [&](list_outcome outcome) { count = outcome.locks.size(); });
-    return count;
+    return testing::stored_in(backend).size();
 }
 
 asio::awaitable<void> lock_and_count(locker by, counters& guarded, std::size_t seed)

@@ -265,9 +265,7 @@ BOOST_AUTO_TEST_CASE(a_standing_step_is_for_all_until_reset)
 BOOST_AUTO_TEST_CASE(a_delay_takes_virtual_time_and_hooks_see_both_sides)
 {
     std::vector<std::size_t> held;
-    const auto look = [&] {
-        memory->start_list({}, {}, [&](list_outcome outcome) { held.push_back(outcome.locks.size()); });
-    };
+    const auto look = [&] { held.push_back(stored_in(*memory).size()); };
     scripted->next(operation::create, step::pass().delay(1h).before(look).after(look));
     const auto creating = start(io, scripted->create(claim));
     run_ready(io);

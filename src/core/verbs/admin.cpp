@@ -5,13 +5,19 @@
 #include "core/validation.hpp"
 #include "core/verbs.hpp"
 
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 
+#include <algorithm>
 #include <iterator>
+#include <unordered_set>
 
 namespace colock::detail::verbs {
 
 namespace {
+
+constexpr std::size_t purged_in_a_step = 1000;
 
 /// One question to the backend that belongs to no claim.
 struct query_state : notice
@@ -20,8 +26,21 @@ struct query_state : notice
     bool closed = false;
 };
 
-asio::awaitable<list_outcome> query(std::shared_ptr<core> self, std::string key, effect what,
-    std::function<void(adapter&, completion<list_outcome>)> start)
+using question = std::function<void(adapter&, completion<list_outcome>)>;
+
+[[noreturn]] void throw_failed_query(
+    core& self, std::string key, effect what, const failure_ptr& why, lease_clock::time_point began)
+{
+    error_context context{.key = std::move(key), .backend = self.backend_name(), .elapsed = lease_clock::now() - began};
+    if (why && why->code == errc::invalid_options) {
+        context.detail = why->detail;
+        throw validation_error(why->code, std::move(context));
+    }
+    throw_unanswered(self, why, what, std::move(context));
+}
+
+/// An outcome that failed has its error. \throws what is known without asking
+asio::awaitable<list_outcome> ask(std::shared_ptr<core> self, std::string key, question start)
 {
     const auto refuse = [&](errc code, std::string detail) {
         throw validation_error(code, {.key = key, .backend = self->backend_name(), .detail = std::move(detail)});
@@ -64,11 +83,25 @@ asio::awaitable<list_outcome> query(std::shared_ptr<core> self, std::string key,
         }
         co_await self->park(*state, place, seen);
     }
-    if (!answer || answer->error) {
-        throw_unanswered(*self, answer ? answer->error : nullptr, what,
-            {.key = key, .backend = self->backend_name(), .elapsed = lease_clock::now() - began});
-    }
+    if (!answer)
+        answer = list_outcome{.error = unanswered(*self)};
     co_return std::move(*answer);
+}
+
+asio::awaitable<list_outcome> query(std::shared_ptr<core> self, std::string key, effect what, question start)
+{
+    const auto began = lease_clock::now();
+    auto answer = co_await ask(self, key, std::move(start));
+    if (answer.error)
+        throw_failed_query(*self, std::move(key), what, answer.error, began);
+    co_return answer;
+}
+
+/// What a backend answers at once would otherwise be done in one go, however much it is.
+asio::awaitable<void> let_others_run(const core& self, const std::string& cursor)
+{
+    if (self.can.immediate && !cursor.empty())
+        co_await asio::post(asio::deferred);
 }
 
 void throw_key_refused(const std::unique_ptr<const failure>& refused, std::string key, std::string backend)
@@ -111,6 +144,7 @@ asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key)
 
 asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, std::string cursor)
 {
+    co_await let_others_run(*self, cursor);
     auto told = co_await query(self, {}, effect::none,
         [which = std::move(which), cursor = std::move(cursor)](
             adapter& backend, completion<list_outcome> done) { backend.start_list(which, cursor, std::move(done)); });
@@ -121,8 +155,15 @@ asio::awaitable<std::vector<lock_status>> list(std::shared_ptr<core> self, filte
 {
     lock_page page;
     std::vector<lock_status> all;
+    // Of earlier pages: a key that moves comes again.
+    std::unordered_set<std::string> known;
     do {
         page = co_await list_page(self, which, std::move(page.next));
+        std::erase_if(page.locks, [&](const lock_status& each) { return known.contains(each.key); });
+        if (!page.next.empty()) {
+            for (const auto& each : page.locks)
+                known.insert(each.key);
+        }
         all.insert(all.end(), std::make_move_iterator(page.locks.begin()), std::make_move_iterator(page.locks.end()));
     } while (!page.next.empty());
     if (order == list_order::newest_first)
@@ -132,9 +173,35 @@ asio::awaitable<std::vector<lock_status>> list(std::shared_ptr<core> self, filte
 
 asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std::size_t limit)
 {
-    auto swept = co_await query(self, {}, effect::writes,
-        [limit](adapter& backend, completion<list_outcome> done) { backend.start_purge(limit, std::move(done)); });
-    co_return std::move(swept.locks);
+    std::vector<lock_status> all;
+    std::string cursor;
+    do {
+        co_await let_others_run(*self, cursor);
+        // What was removed is told, whatever comes of the rest.
+        if (!all.empty() && self->dead)
+            break;
+        const auto began = lease_clock::now();
+        const auto most = limit == 0 ? purged_in_a_step : std::min(limit - all.size(), purged_in_a_step);
+        auto step =
+            co_await ask(self, {}, [most, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> done) {
+                backend.start_purge(most, cursor, std::move(done));
+            });
+        all.insert(all.end(), std::make_move_iterator(step.locks.begin()), std::make_move_iterator(step.locks.end()));
+        if (step.error && all.empty())
+            throw_failed_query(*self, {}, effect::writes, step.error, began);
+        cursor = step.error ? std::string() : std::move(step.next);
+    } while (!cursor.empty() && (limit == 0 || all.size() < limit));
+    co_return all;
+}
+
+asio::awaitable<std::string> purge_step(std::shared_ptr<core> self, std::size_t limit, std::string cursor)
+{
+    co_await let_others_run(*self, cursor);
+    auto step = co_await query(
+        self, {}, effect::writes, [limit, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> done) {
+            backend.start_purge(limit, cursor, std::move(done));
+        });
+    co_return std::move(step.next);
 }
 
 asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self, std::string key)

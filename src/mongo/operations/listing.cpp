@@ -6,6 +6,7 @@
 #include "mongo/query.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +15,7 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// Documents of one page: their holders are told in one handler.
+/// Documents of one page, or one step of a purge: their holders are told in one handler.
 constexpr std::int64_t page_size = 256;
 
 /// Of what the server's clock decides: it is asked first.
@@ -49,7 +50,7 @@ private:
         if (!begin_with_new_clock())
             begin_now();
     }
-    void failed(delivery, failure_ptr why) final { done_({{}, std::move(why), {}}); }
+    void failed(delivery, failure_ptr why) final { done_({std::move(found_), std::move(why), {}}); }
 
     completion<list_outcome> done_;
 };
@@ -102,8 +103,8 @@ private:
 class page final : public timed_operation
 {
 public:
-    page(client& owner, filter which, const std::string& cursor, completion<list_outcome> done)
-        : timed_operation(owner, std::move(done)), filter_(std::move(which)), from_(cursor)
+    page(client& owner, filter which, page_start from, completion<list_outcome> done)
+        : timed_operation(owner, std::move(done)), filter_(std::move(which)), from_(std::move(from))
     {
     }
 
@@ -119,7 +120,7 @@ private:
         page_start next = from_;
         for_each_document(got.reply, [&](const bson_iter_t& each) {
             ++count;
-            next.move_behind(each);
+            next.move_behind(key_of(each));
             add(each, holders::live, filter_);
         });
         // Behind the last text comes what is none.
@@ -136,49 +137,50 @@ private:
 class purge_operation final : public timed_operation
 {
 public:
-    purge_operation(client& owner, std::size_t limit, completion<list_outcome> done)
-        : timed_operation(owner, std::move(done)), left_(limit == 0 ? page_size : static_cast<std::int64_t>(limit)),
-          limited_(limit > 0)
+    purge_operation(client& owner, std::size_t limit, page_start from, completion<list_outcome> done)
+        : timed_operation(owner, std::move(done)),
+          limit_(limit == 0 ? page_size : std::min<std::int64_t>(page_size, static_cast<std::int64_t>(limit))),
+          from_(std::move(from))
     {
     }
 
 private:
     void begin_now() override
     {
-        ask(find_command(config(), expired_query(now()), std::min(left_, page_size)), &purge_operation::found);
+        ask(find_command(config(), expired_query(from_, now()), limit_), &purge_operation::found);
     }
 
     void found(const answer& got)
     {
         keys_.clear();
         for_each_document(got.reply, [this](const bson_iter_t& each) { keys_.push_back(key_of(each)); });
-        was_full_ = static_cast<std::int64_t>(keys_.size()) == std::min(left_, page_size);
+        was_full_ = std::ssize(keys_) == limit_;
         next_ = 0;
         remove_next();
     }
     void remove_next()
     {
-        if (next_ == keys_.size() || (limited_ && left_ <= 0)) {
-            page_over();
-            return;
+        if (next_ == keys_.size()) {
+            all_removed();
+        } else if (std::ssize(found_) >= limit_) {
+            over(from_.text());
+        } else {
+            ask(commands::get().remove_expired.filled(
+                    {{"c", collection()}, {"k", bytes{keys_[next_]}}, {"m", write_patience()}}),
+                &purge_operation::removed);
         }
-        const auto& key = keys_[next_++];
-        ask(commands::get().remove_expired.filled({{"c", collection()}, {"k", bytes{key}}, {"m", write_patience()}}),
-            &purge_operation::removed);
     }
     void removed(const answer& got)
     {
-        const auto before = found_.size();
         if (bson_iter_t value; find_value(got, value))
             add(value, holders::expired, {});
-        if (limited_)
-            left_ -= static_cast<std::int64_t>(found_.size() - before);
+        from_.move_behind(std::move(keys_[next_++]));
         remove_next();
     }
-    void page_over()
+    void all_removed()
     {
-        if (was_full_ && (!limited_ || left_ > 0)) {
-            begin_now();
+        if (was_full_ || from_.skip_text()) {
+            over(from_.text());
             return;
         }
         const auto time = now();
@@ -188,8 +190,9 @@ private:
     }
     void forgotten(const answer&) { over(); }
 
-    std::int64_t left_;
-    const bool limited_;
+    /// Of documents, and of holders.
+    const std::int64_t limit_;
+    page_start from_;
     std::vector<std::string> keys_;
     std::size_t next_ = 0;
     bool was_full_ = false;
@@ -203,14 +206,14 @@ operation_ptr make_key_listing(
     return operation_ptr(new key_listing(owner, std::move(key), why, std::move(which), std::move(done)));
 }
 
-operation_ptr make_page(client& owner, filter which, const std::string& cursor, completion<list_outcome> done)
+operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done)
 {
-    return operation_ptr(new page(owner, std::move(which), cursor, std::move(done)));
+    return operation_ptr(new page(owner, std::move(which), std::move(from), std::move(done)));
 }
 
-operation_ptr make_purge(client& owner, std::size_t limit, completion<list_outcome> done)
+operation_ptr make_purge(client& owner, std::size_t limit, page_start from, completion<list_outcome> done)
 {
-    return operation_ptr(new purge_operation(owner, limit, std::move(done)));
+    return operation_ptr(new purge_operation(owner, limit, std::move(from), std::move(done)));
 }
 
 } // namespace colock::mongo::detail

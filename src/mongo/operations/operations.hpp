@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mongo/client.hpp"
+#include "mongo/query.hpp"
 #include "remote/operation.hpp"
 #include "remote/purpose.hpp"
 
@@ -39,12 +40,11 @@ using remote::promise;
     client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done);
 
 /// The holders of some keys.
-/// \param cursor of the page before; empty: the first page
-[[nodiscard]] operation_ptr make_page(
-    client& owner, filter which, const std::string& cursor, completion<list_outcome> done);
+[[nodiscard]] operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done);
 
-/// \param limit 0: none
-[[nodiscard]] operation_ptr make_purge(client& owner, std::size_t limit, completion<list_outcome> done);
+/// \param limit 0: as many as one step removes
+[[nodiscard]] operation_ptr make_purge(
+    client& owner, std::size_t limit, page_start from, completion<list_outcome> done);
 
 [[nodiscard]] operation_ptr make_indexes(client& owner, completion<failure_ptr> done);
 

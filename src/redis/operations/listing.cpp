@@ -1,14 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/operations/operations.hpp"
 
+#include "core/cursor.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/operations/script_operation.hpp"
 #include "remote/stored_owner.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,8 +19,14 @@ namespace colock::redis::detail {
 
 namespace {
 
+constexpr std::string_view cursor_name = "redis";
 constexpr std::size_t scan_count = 1000;
 constexpr std::size_t keys_per_script = 200;
+constexpr std::size_t swept_per_script = 500;
+/// Of one page or step: among keys that are not asked for, it would take long to find any.
+constexpr std::size_t most_scans = 16;
+constexpr std::size_t enough_told = 256;
+constexpr std::size_t most_swept = 1000;
 
 /// Turns {key, 'x' or 's', value, remaining} into a status.
 std::optional<lock_status> status_from(const settings& config, const reply& row)
@@ -97,12 +104,16 @@ std::string glob_escaped(std::string_view text)
     return escaped;
 }
 
+/// One page of a list, or one step of a sweep.
 class walk_operation final : public script_operation
 {
 public:
-    walk_operation(client& owner, walk_purpose why, filter which, std::size_t limit, completion<list_outcome> done)
-        : script_operation(owner), purpose_(why), which_(std::move(which)), limit_(limit),
-          pattern_(glob_escaped(config().prefix + which_.key_prefix.value_or("")) + '*'), done_(std::move(done))
+    walk_operation(client& owner, walk_purpose why, filter which, std::size_t limit, std::uint64_t from,
+        completion<list_outcome> done)
+        : script_operation(owner), purpose_(why), which_(std::move(which)),
+          limit_(limit == 0 ? most_swept : std::min(limit, most_swept)),
+          pattern_(glob_escaped(config().prefix + which_.key_prefix.value_or("")) + '*'), done_(std::move(done)),
+          cursor_(std::to_string(from))
     {
     }
 
@@ -110,7 +121,7 @@ private:
     enum class question : unsigned char
     {
         /// The next keys: a replica answers that as well.
-        page,
+        keys,
         /// Who holds those of the batch, or just whether the server is one that writes.
         holders,
     };
@@ -129,7 +140,7 @@ private:
     {
         const auto& used = purpose_ == walk_purpose::list ? scripts::get().inspect : scripts::get().sweep;
         const auto count = std::to_string(batch_.size() + 1);
-        const auto limit = std::to_string(limit_ - found_.locks.size());
+        const auto limit = std::to_string(most_of_batch());
         std::vector<std::string_view> words;
         if (form == script::form::digest)
             words = {"EVALSHA", used.digest(), count, config().probe_key};
@@ -140,16 +151,18 @@ private:
             words.push_back(limit);
         request.push_range(words.front(), words.begin() + 1, words.end());
     }
+    [[nodiscard]] std::size_t most_of_batch() const noexcept
+    {
+        return std::min(limit_ - std::min(limit_, found_.locks.size()), swept_per_script);
+    }
 
     void answered(operation_ptr self) override
     {
         if (question_ == question::holders)
-            found_.error = add_rows(config(), replies[0], which_, found_.locks);
+            take_holders(replies[0]);
         else
-            found_.error = take_page(replies[0]);
-        const bool full = limit_ != 0 && found_.locks.size() >= limit_;
-        const bool complete = last_page_ && page_.empty() && question_ == question::holders;
-        if (found_.error || full || complete) {
+            found_.error = take_keys(replies[0]);
+        if (found_.error || is_complete()) {
             done_(std::move(found_));
             return;
         }
@@ -161,40 +174,77 @@ private:
     }
 
     /// Returns why it could not.
-    failure_ptr take_page(const reply& answer)
+    failure_ptr take_keys(const reply& answer)
     {
         if (!answer.is(reply::kind::array) || answer.items.size() != 2)
             return refusal(answer);
-        cursor_ = answer.at(0).text;
-        last_page_ = cursor_ == "0";
+        began_at_ = std::exchange(cursor_, answer.at(0).text);
+        ++scans_;
+        for (const auto& key : answer.at(1).items)
+            page_.push_back(key.text);
         // A key may be told twice.
-        for (const auto& key : answer.at(1).items) {
-            if (seen_.insert(key.text).second)
-                page_.push_back(key.text);
-        }
+        std::ranges::sort(page_);
+        const auto again = std::ranges::unique(page_);
+        page_.erase(again.begin(), again.end());
         return nullptr;
     }
+    void take_holders(const reply& answer)
+    {
+        const auto most = most_of_batch(), before = found_.locks.size();
+        found_.error = add_rows(config(), answer, which_, found_.locks);
+        // More may have expired of those keys than one script removes.
+        if (purpose_ == walk_purpose::list || found_.locks.size() - before < most)
+            batch_.clear();
+    }
+
+    [[nodiscard]] bool is_complete()
+    {
+        if (question_ == question::keys)
+            return false;
+        const bool walked = page_.empty() && batch_.empty();
+        if (purpose_ == walk_purpose::sweep && found_.locks.size() >= limit_) {
+            // The rest of these keys is looked for again.
+            if (!walked || cursor_ != "0")
+                go_on_from(walked ? cursor_ : began_at_);
+            return true;
+        }
+        if (!walked || (cursor_ != "0" && scans_ < most_scans && found_.locks.size() < enough_told))
+            return false;
+        if (cursor_ != "0")
+            go_on_from(cursor_);
+        return true;
+    }
+    void go_on_from(std::string_view cursor) { found_.next = colock::detail::make_cursor(cursor_name, cursor); }
 
     void next_question()
     {
+        const bool walked = page_.empty() && batch_.empty();
+        question_ = walked && question_ == question::holders ? question::keys : question::holders;
+        if (!batch_.empty())
+            return;
         const auto taken = std::min(page_.size(), keys_per_script);
         batch_.assign(std::make_move_iterator(page_.end() - static_cast<std::ptrdiff_t>(taken)),
             std::make_move_iterator(page_.end()));
         page_.resize(page_.size() - taken);
-        question_ = batch_.empty() && !last_page_ ? question::page : question::holders;
     }
 
-    void failed(delivery, failure_ptr why) override { done_({{}, std::move(why)}); }
+    void failed(delivery, failure_ptr why) override
+    {
+        found_.error = std::move(why);
+        done_(std::move(found_));
+    }
 
     const walk_purpose purpose_;
     const filter which_;
+    /// Of what is swept.
     const std::size_t limit_;
     const std::string pattern_;
     completion<list_outcome> done_;
-    question question_ = question::page;
-    std::string cursor_ = "0";
-    bool last_page_ = false;
-    std::set<std::string> seen_;
+    question question_ = question::keys;
+    std::string cursor_;
+    /// What has told of the keys that are looked at now.
+    std::string began_at_;
+    std::size_t scans_ = 0;
     std::vector<std::string> page_;
     std::vector<std::string> batch_;
     list_outcome found_;
@@ -208,9 +258,18 @@ operation_ptr make_key_listing(
     return std::make_unique<key_operation>(owner, std::move(key), why, std::move(which), std::move(done));
 }
 
-operation_ptr make_walk(client& owner, walk_purpose why, filter which, std::size_t limit, completion<list_outcome> done)
+operation_ptr make_walk(
+    client& owner, walk_purpose why, filter which, std::size_t limit, std::uint64_t from, completion<list_outcome> done)
 {
-    return std::make_unique<walk_operation>(owner, why, std::move(which), limit, std::move(done));
+    return std::make_unique<walk_operation>(owner, why, std::move(which), limit, from, std::move(done));
+}
+
+std::optional<std::uint64_t> read_walk_cursor(std::string_view cursor)
+{
+    if (cursor.empty())
+        return 0;
+    const auto where = colock::detail::read_cursor(cursor_name, cursor);
+    return where ? colock::detail::read_number(*where) : std::nullopt;
 }
 
 } // namespace colock::redis::detail

@@ -13,7 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colock::redis::detail {
@@ -73,14 +75,17 @@ struct long_way
 [[nodiscard]] operation_ptr make_key_listing(
     client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done);
 
-/// Walks all keys of the prefix, page by page.
+/// Walks some keys of the prefix.
 enum class walk_purpose : unsigned char
 {
     list,
     sweep,
 };
-/// \param limit 0: none; not 0 of a sweep
-[[nodiscard]] operation_ptr make_walk(
-    client& owner, walk_purpose why, filter which, std::size_t limit, completion<list_outcome> done);
+/// \param limit of a sweep; 0: as many as one step removes
+/// \param from as `read_walk_cursor` has it
+[[nodiscard]] operation_ptr make_walk(client& owner, walk_purpose why, filter which, std::size_t limit,
+    std::uint64_t from, completion<list_outcome> done);
+/// Nothing if it is none.
+[[nodiscard]] std::optional<std::uint64_t> read_walk_cursor(std::string_view cursor);
 
 } // namespace colock::redis::detail

@@ -1,10 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/operations/operations.hpp"
 
+#include "core/cursor.hpp"
 #include "zookeeper/line.hpp"
 #include "zookeeper/operations/names.hpp"
 #include "zookeeper/operations/request_operation.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +24,11 @@ using std::chrono::milliseconds;
 using wall_clock = std::chrono::system_clock;
 
 constexpr std::string_view digits = "0123456789abcdef";
+
+constexpr std::string_view cursor_name = "zookeeper";
+/// Of one page: each is listed, and whoever holds it is read.
+constexpr std::size_t most_keys = 256;
+constexpr std::size_t folders_at_a_time = 16;
 
 /// One that stands at the front of a line.
 struct candidate
@@ -58,7 +65,7 @@ class listing_operation : public request_operation
 {
 public:
     listing_operation(client& owner, key_purpose why, filter which, completion<list_outcome> done)
-        : request_operation(owner), purpose_(why), which_(std::move(which)), done_(std::move(done))
+        : request_operation(owner), which_(std::move(which)), purpose_(why), done_(std::move(done))
     {
     }
 
@@ -89,6 +96,7 @@ protected:
         return false;
     }
 
+    const filter which_;
     std::size_t open_ = 0;
 
 private:
@@ -156,7 +164,6 @@ private:
     void failed(delivery, failure_ptr why) override { done_({{}, std::move(why)}); }
 
     const key_purpose purpose_;
-    const filter which_;
     completion<list_outcome> done_;
     std::vector<lock_status> found_;
 };
@@ -189,55 +196,99 @@ private:
     [[nodiscard]] std::string next() const override { return {}; }
 };
 
+/// The first names of a folder.
+struct part_of_folder
+{
+    std::vector<std::string> names{};
+    bool has_more = false;
+};
+
+/// In their order; without those that are no key's.
+part_of_folder first_names(const std::vector<std::string>& all, const std::string& behind)
+{
+    std::vector<const std::string*> names;
+    for (const auto& name : all) {
+        if (name > behind && decode_key(name))
+            names.push_back(&name);
+    }
+    const auto count = std::min(names.size(), most_keys);
+    const auto end = names.begin() + static_cast<std::ptrdiff_t>(count);
+    std::ranges::partial_sort(names, end, {}, [](const std::string* name) -> const std::string& { return *name; });
+    part_of_folder part{.has_more = count < names.size()};
+    std::for_each(names.begin(), end, [&](const std::string* name) { part.names.push_back(*name); });
+    return part;
+}
+
 class page_operation final : public listing_operation
 {
 public:
-    page_operation(client& owner, filter which, const std::string& cursor, completion<list_outcome> done)
-        : listing_operation(owner, key_purpose::inspect, std::move(which), std::move(done)),
-          page_(cursor.empty() ? digits.front() : cursor.front())
+    page_operation(client& owner, filter which, page_start from, completion<list_outcome> done)
+        : listing_operation(owner, key_purpose::inspect, std::move(which), std::move(done)), from_(std::move(from)),
+          next_(from_)
     {
     }
 
 private:
     void ask_for_keys(requests& by) override
     {
-        // Other layouts have no buckets.
-        if (!config().standard()) {
-            ask_for_folder(by, config().chroot());
-            return;
+        const auto ahead = from_.behind.empty() ? folders_at_a_time : std::size_t{1};
+        folders_.assign(std::min(ahead, all_folders() - from_.bucket), {});
+        unlisted_ = folders_.size();
+        for (std::size_t i = 0; i < folders_.size(); ++i) {
+            ++open_;
+            by.children(path_of(from_.bucket + i), then(&page_operation::keys_listed, i));
         }
-        for (const char digit : digits)
-            ask_for_folder(by, child_path(config().chroot(), std::string{page_, digit}));
     }
 
-    void ask_for_folder(requests& by, const std::string& folder)
-    {
-        ++open_;
-        by.children(folder, then(&page_operation::keys_listed));
-    }
-
-    void keys_listed(const reply& got)
+    void keys_listed(const reply& got, const std::size_t& which)
     {
         if (!is_there(got))
             return;
-        auto* const by = ask();
-        if (!by)
-            return;
-        for (const auto& name : got.names) {
-            if (const auto key = decode_key(name))
-                look_at(*by, *key);
+        folders_[which] = first_names(got.names, which == 0 ? from_.behind : std::string());
+        if (--unlisted_ == 0) {
+            auto* const by = ask();
+            if (!by)
+                return;
+            look_at_keys(*by);
         }
         end_one();
     }
 
-    [[nodiscard]] std::string next() const override
+    void look_at_keys(requests& by)
     {
-        const auto behind = digits.find(page_) + 1;
-        return config().standard() && behind < digits.size() ? std::string(1, digits[behind]) : std::string();
+        std::size_t left = most_keys;
+        next_ = from_;
+        for (const auto& part : folders_) {
+            const auto count = std::min(left, part.names.size());
+            for (std::size_t i = 0; i < count; ++i) {
+                const auto key = decode_key(part.names[i]);
+                if (!which_.key_prefix || key->starts_with(*which_.key_prefix))
+                    look_at(by, *key);
+            }
+            left -= count;
+            if (count < part.names.size() || part.has_more) {
+                if (count > 0)
+                    next_.behind = part.names[count - 1];
+                return;
+            }
+            ++next_.bucket;
+            next_.behind.clear();
+        }
     }
 
-    /// The first digit of its buckets.
-    const char page_;
+    [[nodiscard]] std::string next() const override { return next_.bucket < all_folders() ? next_.text() : ""; }
+    /// Other layouts have no buckets.
+    [[nodiscard]] std::size_t all_folders() const noexcept { return config().standard() ? page_start::buckets : 1; }
+    [[nodiscard]] std::string path_of(std::size_t bucket) const
+    {
+        return config().standard() ? child_path(config().chroot(), page_start::name_of(bucket)) : config().chroot();
+    }
+
+    const page_start from_;
+    page_start next_;
+    std::vector<part_of_folder> folders_;
+    /// Of which the server has not told yet.
+    std::size_t unlisted_ = 0;
 };
 
 } // namespace
@@ -248,9 +299,33 @@ operation_ptr make_key_listing(
     return operation_ptr(new key_operation(owner, std::move(key), why, std::move(which), std::move(done)));
 }
 
-operation_ptr make_page(client& owner, filter which, const std::string& cursor, completion<list_outcome> done)
+operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done)
 {
-    return operation_ptr(new page_operation(owner, std::move(which), cursor, std::move(done)));
+    return operation_ptr(new page_operation(owner, std::move(which), std::move(from), std::move(done)));
+}
+
+std::string page_start::name_of(std::size_t bucket)
+{
+    return {digits[bucket / digits.size()], digits[bucket % digits.size()]};
+}
+
+std::string page_start::text() const
+{
+    return colock::detail::make_cursor(cursor_name, name_of(bucket) + behind);
+}
+
+std::optional<page_start> page_start::from(std::string_view cursor, std::size_t folders)
+{
+    if (cursor.empty())
+        return page_start{};
+    const auto where = colock::detail::read_cursor(cursor_name, cursor);
+    if (!where || where->size() < 2)
+        return std::nullopt;
+    const auto high = digits.find((*where)[0]), low = digits.find((*where)[1]);
+    if (high == digits.npos || low == digits.npos)
+        return std::nullopt;
+    page_start start{high * digits.size() + low, std::string(where->substr(2))};
+    return start.bucket < folders ? std::optional(std::move(start)) : std::nullopt;
 }
 
 operation_ptr make_purge(client& owner, completion<list_outcome> done)

@@ -10,7 +10,10 @@
 #include <colock/status.hpp>
 
 #include <chrono>
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace colock::zookeeper::detail {
 
@@ -33,10 +36,24 @@ using remote::promise;
 [[nodiscard]] operation_ptr make_key_listing(
     client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done);
 
-/// The holders of all keys, some buckets at a time.
-/// \param cursor what those begin with; empty: the first page
-[[nodiscard]] operation_ptr make_page(
-    client& owner, filter which, const std::string& cursor, completion<list_outcome> done);
+/// In which bucket a page begins, and behind which name there.
+struct page_start
+{
+    std::size_t bucket = 0;
+    std::string behind{};
+
+    static constexpr std::size_t buckets = 256;
+    [[nodiscard]] static std::string name_of(std::size_t bucket);
+
+    [[nodiscard]] std::string text() const;
+    /// \param cursor as `text` has told; empty: the first
+    /// \param folders how many the layout has
+    /// \return nothing for what it has not
+    [[nodiscard]] static std::optional<page_start> from(std::string_view cursor, std::size_t folders);
+};
+
+/// The holders of some keys.
+[[nodiscard]] operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done);
 
 /// Nothing expires at the server; but one that is away has not said so.
 [[nodiscard]] operation_ptr make_purge(client& owner, completion<list_outcome> done);

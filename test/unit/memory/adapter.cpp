@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(every_operation_ends_in_the_call_that_starts_it)
     backend->start_inspect("k", [&](list_outcome) { ++ended; });
     backend->start_break("k", [&](list_outcome) { ++ended; });
     backend->start_list({}, {}, [&](list_outcome) { ++ended; });
-    backend->start_purge(0, [&](list_outcome) { ++ended; });
+    backend->start_purge(0, {}, [&](list_outcome) { ++ended; });
     backend->start_close(1s, [&](closed) { ++ended; });
     BOOST_TEST(ended == 11);
     BOOST_TEST(io.poll() == 0U);
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_kept_of_a_key_that_nobody_holds)
     BOOST_TEST(locks->known_keys() == 0U);
     create(holder);
     skip(2 * ttl);
-    BOOST_TEST(locks->purge(0).size() == 1U);
+    BOOST_TEST(locks->purge(0, {}).locks.size() == 1U);
     BOOST_TEST(locks->known_keys() == 0U);
     create(holder);
     skip(2 * ttl);
@@ -291,7 +291,6 @@ BOOST_AUTO_TEST_CASE(many_keys_come_and_go)
     for (const auto& claim : claims)
         BOOST_REQUIRE(locks->create(claim).status == create_status::granted);
     BOOST_TEST(locks->known_keys() == claims.size());
-    BOOST_TEST(locks->list({}).size() == claims.size());
     for (const auto& claim : claims)
         BOOST_REQUIRE(locks->give_back(*claim) == release_status::released);
     BOOST_TEST(locks->known_keys() == 0U);

@@ -160,18 +160,27 @@ BOOST_AUTO_TEST_CASE(expired_holders_are_told_from_live_ones)
 
 BOOST_AUTO_TEST_CASE(pages_go_from_text_to_what_is_none)
 {
-    page_start first("");
-    BOOST_TEST(first.is_text());
-    const auto fields = document::from_json(R"({"value":{"_id":"middle"}})");
-    bson_iter_t value;
-    BOOST_TEST_REQUIRE(bson_iter_init_find(&value, fields.get(), "value"));
-    first.move_behind(value);
-    BOOST_TEST(first.text() == "tmiddle");
-    page_start again(first.text());
-    BOOST_TEST(again.text() == "tmiddle");
-    BOOST_TEST(again.skip_text());
-    BOOST_TEST(again.text() == "b");
-    BOOST_TEST(!again.skip_text());
+    auto first = page_start::from("");
+    BOOST_TEST_REQUIRE(first.has_value());
+    BOOST_TEST(first->is_text());
+    first->move_behind("middle");
+    BOOST_TEST(first->text() == "mongodb:tmiddle");
+    auto again = page_start::from(first->text());
+    BOOST_TEST_REQUIRE(again.has_value());
+    BOOST_TEST(again->text() == "mongodb:tmiddle");
+    BOOST_TEST(again->skip_text());
+    BOOST_TEST(again->text() == "mongodb:b");
+    BOOST_TEST(!again->skip_text());
+    again->move_behind("\xff\xfe");
+    BOOST_TEST(page_start::from(again->text())->text() == again->text());
+}
+
+BOOST_AUTO_TEST_CASE(a_cursor_that_no_page_has_named_is_none)
+{
+    for (const std::string cursor :
+        {"middle", "tmiddle", "mongodb", "mongodb:", "mongodb:x", "mongodb:t\xff", "redis:17", "mongodb "})
+        BOOST_TEST(!page_start::from(cursor), cursor);
+    BOOST_TEST(!page_start::from("mongodb:t" + std::string(5000, 'k')));
 }
 
 BOOST_AUTO_TEST_CASE(a_query_has_every_condition_that_a_server_can_decide)
@@ -181,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_query_has_every_condition_that_a_server_can_decide)
     wanted.group = "g";
     wanted.mode = lock_mode::exclusive;
     wanted.remaining_below = 5s;
-    const auto query = list_query(wanted, page_start(""), now);
+    const auto query = list_query(wanted, page_start(), now);
     BOOST_TEST(is(query, R"({"$and":[{"_id":{"$gt":""}},{"x":{"$gt":{"$numberLong":"1000000"}}},
         {"_id":{"$gte":"cart:"}},{"_id":{"$lt":"cart;"}},
         {"$or":[{"o.group":"g"},{"h.o.group":"g"}]},
@@ -195,11 +204,11 @@ BOOST_AUTO_TEST_CASE(a_prefix_that_ends_within_a_character_is_not_the_servers_to
     for (const std::string prefix : {"\xc3", "a\xff"}) {
         filter wanted;
         wanted.key_prefix = prefix;
-        BOOST_TEST(list_query(wanted, page_start(""), now).to_json().find("$gte") == std::string::npos);
+        BOOST_TEST(list_query(wanted, page_start(), now).to_json().find("$gte") == std::string::npos);
     }
     filter wanted;
     wanted.key_prefix = "\xc3\xbc";
-    const auto text = list_query(wanted, page_start(""), now).to_json();
+    const auto text = list_query(wanted, page_start(), now).to_json();
     BOOST_TEST(text.find("$gte") != std::string::npos);
     BOOST_TEST(text.find("$lt") == std::string::npos);
 }

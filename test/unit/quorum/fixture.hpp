@@ -75,12 +75,7 @@ struct three_nodes : virtual_clock
         return claim;
     }
     /// What stands on a node, whoever holds it.
-    [[nodiscard]] std::size_t standing(std::size_t node)
-    {
-        std::size_t count = 0;
-        stores[node]->start_list({}, {}, [&](const list_outcome& told) { count = told.locks.size(); });
-        return count;
-    }
+    [[nodiscard]] std::size_t standing(std::size_t node) { return stored_in(*stores[node]).size(); }
     [[nodiscard]] std::string standing()
     {
         return std::to_string(standing(a)) + std::to_string(standing(b)) + std::to_string(standing(c));

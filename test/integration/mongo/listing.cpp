@@ -1,0 +1,66 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "locker_scene.hpp"
+
+#include <string>
+#include <vector>
+
+namespace colock::testing {
+namespace {
+
+/// Documents of locks that have expired, past any adapter.
+void plant(const mongo_scene& on, int count)
+{
+    std::string all;
+    for (int i = 0; i < count; ++i) {
+        all += (i ? "," : "") + (R"({"_id":"k)" + std::to_string(i)) +
+               R"(","t":{"$binary":{"base64":"AAAAAAAAAAAAAAAAAAAAAA==","subType":"00"}},"x":{"$numberLong":"1000"},)"
+               R"("f":{"$numberLong":"7"},"a":{"$numberLong":"1"},"r":{"$numberLong":"1"},"h":[],)"
+               R"("hx":{"$numberLong":"0"},"p":null})";
+    }
+    static_cast<void>(on.ask(R"({"insert":"locks","documents":[)" + all + "]}"));
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(mongo_listing, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_FIXTURE_TEST_CASE(a_purge_of_many_goes_in_steps_and_leaves_nothing_but_fences, mongo_scene)
+{
+    const auto ours = add();
+    auto held = run(ours.acquire("held"));
+    plant(*this, 1000);
+    const auto step = run(last->purge(0));
+    BOOST_TEST((!step.next.empty() && step.locks.size() <= 300U));
+    BOOST_TEST(run(ours.purge(100)).size() == 100U);
+    BOOST_TEST(run(ours.purge()).size() == 900 - step.locks.size());
+    BOOST_TEST(run(ours.purge()).empty());
+    BOOST_TEST(held.held());
+    run(held.release(on_failure::raise));
+    // As if all had been free for two days.
+    static_cast<void>(ask(
+        R"({"update":"locks","updates":[{"q":{"x":{"$exists":true}},"u":{"$set":{"p":{"$date":0}}},"multi":true}]})"));
+    BOOST_TEST(run(ours.purge()).empty());
+    const auto left = ask(R"({"find":"locks","filter":{"x":{"$exists":true}}})").to_json();
+    BOOST_TEST(left.find("\"f\"") == std::string::npos, left);
+}
+
+BOOST_AUTO_TEST_CASE(a_cursor_of_others_is_refused_before_anything_is_sent)
+{
+    asio::io_context io;
+    // Nobody is there.
+    const auto backend = mongo::make_adapter(io.get_executor(), {.url = "mongodb://127.0.0.1:1"});
+    for (const std::string cursor :
+        {"x", "tk", "mongodb", "mongodb:", "mongodb:x", "mongodb:t\xff", "memory:0.0", "redis:1", "zookeeper:00"})
+    {
+        for (const auto& which : {filter{}, filter{.key = "k"}}) {
+            failure_ptr why;
+            backend->start_list(which, cursor, [&](list_outcome outcome) { why = std::move(outcome.error); });
+            BOOST_TEST_REQUIRE(why, cursor);
+            BOOST_TEST((why->code == errc::invalid_options));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing

@@ -1,0 +1,168 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "served.hpp"
+#include "support/print.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace colock::testing {
+namespace {
+
+/// As many exclusive locks, past any adapter.
+void plant_locks(served& on, int count)
+{
+    on.raw(
+        {"EVAL", "for i = 1, ARGV[1] do redis.call('SET', '{colock}:k' .. i, string.rep('a', 32), 'PX', 3600000) end",
+            "0", std::to_string(count)});
+}
+/// As many keys with three readers, two of whom have expired.
+void plant_readers(served& on, int count)
+{
+    on.raw({"EVAL",
+        "local now = redis.call('TIME')[1] * 1000 for i = 1, ARGV[1] do redis.call('ZADD', '{colock}:r' .. i, now - "
+        "1000, "
+        "'s' .. string.rep('a', 32), now - 2000, 's' .. string.rep('b', 32), now + 3600000, 's' .. string.rep('c', "
+        "32)) "
+        "end",
+        "0", std::to_string(count)});
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_listing)
+
+BOOST_AUTO_TEST_CASE(pages_are_small_and_tell_each_lock_once)
+{
+    served f;
+    plant_locks(f, 20'000);
+    plant_readers(f, 1000);
+    std::map<std::string, int> told;
+    std::string cursor;
+    int pages = 0;
+    do {
+        const auto page = run_coro(f.io, f.speak->backend().list({}, cursor));
+        BOOST_TEST_REQUIRE(!page.error);
+        BOOST_TEST(page.locks.size() < 2000U);
+        for (const auto& each : page.locks)
+            ++told[each.key];
+        cursor = page.next;
+        ++pages;
+    } while (!cursor.empty());
+    BOOST_TEST(pages >= 10);
+    BOOST_TEST(told.size() == 21'000U);
+    BOOST_TEST(std::ranges::all_of(told, [](const auto& each) { return each.second == 1; }));
+    BOOST_TEST(f.raw({"INFO", "commandstats"}).find("cmdstat_keys") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(among_many_others_few_locks_are_found_in_pages_that_end)
+{
+    served f;
+    plant_locks(f, 50'000);
+    f.speak->grant(driver::exclusive("mine"));
+    int pages = 0;
+    std::size_t found = 0;
+    std::string cursor;
+    do {
+        const auto page = run_coro(f.io, f.speak->backend().list({.key_prefix = "mi"}, cursor));
+        BOOST_TEST_REQUIRE(!page.error);
+        found += page.locks.size();
+        cursor = page.next;
+        ++pages;
+    } while (!cursor.empty());
+    BOOST_TEST(found == 1U);
+    BOOST_TEST(pages > 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_of_many_goes_in_steps_and_takes_what_has_expired)
+{
+    served f;
+    plant_locks(f, 1000);
+    plant_readers(f, 3000);
+    BOOST_TEST(f.speak->purge(700).size() == 700U);
+    std::size_t swept = 700;
+    std::string cursor;
+    do {
+        const auto step = run_coro(f.io, f.speak->backend().purge(0, cursor));
+        BOOST_TEST_REQUIRE(!step.error);
+        BOOST_TEST(step.locks.size() <= 1000U);
+        swept += step.locks.size();
+        cursor = step.next;
+    } while (!cursor.empty());
+    BOOST_TEST(swept == 6000U);
+    BOOST_TEST(f.speak->list({.mode = lock_mode::shared}).size() == 3000U);
+    BOOST_TEST(f.speak->list({.mode = lock_mode::exclusive}).size() == 1000U);
+}
+
+BOOST_AUTO_TEST_CASE(a_key_with_many_expired_readers_is_swept_in_parts)
+{
+    served f;
+    f.raw(
+        {"EVAL", "for i = 1, 3000 do redis.call('ZADD', '{colock}:r', i, 's' .. string.format('%032d', i)) end", "0"});
+    std::size_t steps = 0, swept = 0;
+    std::string cursor;
+    do {
+        const auto step = run_coro(f.io, f.speak->backend().purge(0, cursor));
+        BOOST_TEST_REQUIRE(!step.error);
+        swept += step.locks.size();
+        cursor = step.next;
+        ++steps;
+    } while (!cursor.empty());
+    BOOST_TEST(swept == 3000U);
+    BOOST_TEST(steps >= 3U);
+    BOOST_TEST(f.raw({"EXISTS", "{colock}:r"}) == "0");
+}
+
+BOOST_AUTO_TEST_CASE(after_a_sweep_the_server_is_as_small_as_before)
+{
+    served f;
+    f.speak->give_back([&] {
+        const auto claim = driver::exclusive("k");
+        f.speak->grant(claim);
+        return claim;
+    }());
+    // The fence stays.
+    const auto before = f.raw({"DBSIZE"});
+    for (int i = 0; i < 100; ++i) {
+        const auto key = "k" + std::to_string(i);
+        f.speak->grant(driver::exclusive("x" + key, 100ms));
+        f.speak->grant(driver::shared(key, 0, 100ms));
+        f.speak->grant(driver::shared(key, 0, 0ms));
+        f.speak->refuse(driver::exclusive(key));
+    }
+    // What is without a ttl goes by hand.
+    for (int i = 0; i < 100; ++i)
+        f.raw(
+            {"EVAL", "local last = redis.call('ZRANGE', KEYS[1], -1, -1)[1] redis.call('ZADD', KEYS[1], 'XX', 1, last)",
+                "1", "{colock}:k" + std::to_string(i)});
+    run_until(f.io, [&] { return f.raw({"EXISTS", "{colock}:xk99"}) == "0"; });
+    BOOST_TEST(f.speak->purge().size() == 200U);
+    // A writer's intent has a ttl of its own.
+    for (int i = 0; i < 100; ++i)
+        f.raw({"DEL", "{colock}#w:k" + std::to_string(i)});
+    BOOST_TEST(f.raw({"DBSIZE"}) == before);
+}
+
+BOOST_AUTO_TEST_CASE(a_cursor_of_others_is_refused_before_anything_is_sent)
+{
+    asio::io_context io;
+    // Nobody is there.
+    const auto adapters = {redis::make_adapter(io.get_executor(), {.url = "redis://127.0.0.1:1"}),
+        redis::make_quorum(
+            io.get_executor(), {"redis://127.0.0.1:1", "redis://127.0.0.1:2", "redis://127.0.0.1:3"}, {})};
+    for (const auto& backend : adapters) {
+        for (const std::string cursor : {"x", "redis", "redis:", "redis:x", "redis:1x", "redis:-1", "redis: 1",
+                 "redis:18446744073709551616", "memory:0.0", "mongodb:tk", "zookeeper:00"})
+        {
+            for (const auto& which : {filter{}, filter{.key = "k"}}) {
+                failure_ptr why;
+                backend->start_list(which, cursor, [&](list_outcome outcome) { why = std::move(outcome.error); });
+                BOOST_TEST_REQUIRE(why, cursor);
+                BOOST_TEST((why->code == errc::invalid_options));
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing

@@ -1,0 +1,71 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "one_server.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace colock::testing {
+namespace {
+
+std::vector<lock> take(one_server& on, locker& by, int count)
+{
+    std::vector<running<lock>> asked;
+    for (int i = 0; i < count; ++i)
+        asked.push_back(start(on.io, by.acquire("k" + std::to_string(i))));
+    std::vector<lock> held;
+    for (auto& each : asked)
+        held.push_back(each.get(on.io));
+    return held;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(zookeeper_listing)
+
+BOOST_AUTO_TEST_CASE(pages_are_small_and_tell_each_lock_once)
+{
+    one_server f;
+    for (const auto layout : {zookeeper::layout::standard, zookeeper::layout::curator_mutex}) {
+        auto options = f.options();
+        options.layout = layout;
+        options.url += layout == zookeeper::layout::standard ? "/ours" : "/curators";
+        auto& by = f.add(options);
+        auto held = take(f, by, 1500);
+        std::map<std::string, int> told;
+        lock_page page;
+        int pages = 0;
+        do {
+            page = f.run(by.list_page({}, page.next));
+            BOOST_TEST(page.locks.size() <= 256U);
+            for (const auto& each : page.locks)
+                ++told[each.key];
+            ++pages;
+        } while (!page.next.empty());
+        BOOST_TEST(pages >= 6);
+        BOOST_TEST(told.size() == held.size());
+        BOOST_TEST(std::ranges::all_of(told, [](const auto& each) { return each.second == 1; }));
+        BOOST_TEST(f.run(by.list({.key_prefix = "k1"})).size() == 611U);
+        f.run(by.shutdown());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_cursor_of_others_is_refused_before_anything_is_sent)
+{
+    asio::io_context io;
+    // Nobody is there.
+    const auto backend = zookeeper::make_adapter(io.get_executor(), {.url = "zookeeper://127.0.0.1:1"});
+    for (const std::string cursor : {"x", "zookeeper", "zookeeper:", "zookeeper:0", "zookeeper:0g", "zookeeper:G0",
+             "zookeeper:-1", "memory:0.0", "redis:1", "mongodb:tk"})
+    {
+        for (const auto& which : {filter{}, filter{.key = "k"}}) {
+            failure_ptr why;
+            backend->start_list(which, cursor, [&](list_outcome outcome) { why = std::move(outcome.error); });
+            BOOST_TEST_REQUIRE(why, cursor);
+            BOOST_TEST((why->code == errc::invalid_options));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing

@@ -1,0 +1,123 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
+#include "memory/store.hpp"
+#include "support/driver.hpp"
+#include "support/print.hpp"
+#include "support/virtual_clock.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// So that nobody's event loop stands still.
+constexpr std::size_t small = 300;
+
+struct store_fixture : virtual_clock
+{
+    std::shared_ptr<memory::store> locks = std::make_shared<memory::store>(memory::options{});
+    std::vector<claim_ptr> claims{};
+
+    void take(int count, const std::string& prefix, std::chrono::milliseconds ttl = driver::long_ttl)
+    {
+        for (int i = 0; i < count; ++i) {
+            claims.push_back(sent_now(driver::exclusive(prefix + std::to_string(i), ttl)));
+            BOOST_REQUIRE(locks->create(claims.back()).status == create_status::granted);
+        }
+    }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(memory_pages, store_fixture)
+
+BOOST_AUTO_TEST_CASE(every_page_is_small_and_tells_each_lock_once)
+{
+    take(20'000, "k");
+    std::map<std::string, int> told;
+    std::string cursor;
+    do {
+        const auto page = locks->list({}, cursor);
+        BOOST_TEST(page.locks.size() <= small);
+        for (const auto& each : page.locks)
+            ++told[each.key];
+        cursor = page.next;
+    } while (!cursor.empty());
+    BOOST_TEST(told.size() == claims.size());
+    BOOST_TEST(std::ranges::all_of(told, [](const auto& each) { return each.second == 1; }));
+}
+
+BOOST_AUTO_TEST_CASE(a_page_that_finds_nothing_is_small_as_well)
+{
+    take(20'000, "k");
+    int pages = 0;
+    std::string cursor;
+    do {
+        cursor = locks->list({.owner = "nobody"}, cursor).next;
+        ++pages;
+    } while (!cursor.empty());
+    BOOST_TEST(pages > 5);
+}
+
+BOOST_AUTO_TEST_CASE(growth_between_pages_hides_nothing_and_tells_nothing_twice)
+{
+    take(2000, "k");
+    std::map<std::string, int> told;
+    std::string cursor;
+    for (int page_number = 0; page_number == 0 || !cursor.empty(); ++page_number) {
+        const auto page = locks->list({.key_prefix = "k"}, cursor);
+        for (const auto& each : page.locks)
+            ++told[each.key];
+        cursor = page.next;
+        if (page_number < 5)
+            take(3000 << page_number, "later" + std::to_string(page_number) + ":");
+    }
+    BOOST_TEST(told.size() == 2000U);
+    BOOST_TEST(std::ranges::all_of(told, [](const auto& each) { return each.second == 1; }));
+}
+
+BOOST_AUTO_TEST_CASE(a_purge_goes_in_small_steps_and_leaves_nothing)
+{
+    take(100, "live");
+    take(5000, "k", 1s);
+    skip(10s);
+    std::map<std::string, int> told;
+    std::string cursor;
+    do {
+        const auto step = locks->purge(0, cursor);
+        BOOST_TEST(step.locks.size() <= small);
+        for (const auto& each : step.locks)
+            ++told[each.key];
+        cursor = step.next;
+    } while (!cursor.empty());
+    BOOST_TEST(told.size() == 5000U);
+    BOOST_TEST(std::ranges::all_of(told, [](const auto& each) { return each.second == 1; }));
+    BOOST_TEST(locks->known_keys() == 100U);
+}
+
+BOOST_AUTO_TEST_CASE(a_cursor_that_no_page_has_named_is_refused)
+{
+    take(10, "k");
+    for (const std::string cursor : {"x", "memory", "memory:", "memory:0", "memory:0.", "memory:.0", "memory:16.0",
+             "memory:0.16", "memory:-1.0", "memory:0.-1", "memory:0.0 ", "memory:0.0.0", "redis:0",
+             "memory:99999999999999999999.0", "memory:0.18446744073709551615"})
+    {
+        for (const auto& told : {locks->list({}, cursor), locks->purge(0, cursor)}) {
+            BOOST_TEST_REQUIRE(told.error, cursor);
+            BOOST_TEST((told.error->code == errc::invalid_options));
+            BOOST_TEST(told.locks.empty());
+        }
+    }
+    BOOST_TEST(locks->list({}, "memory:0.0").locks.size() == 10U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
