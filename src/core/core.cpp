@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/core.hpp"
 
+#include "core/background_purge.hpp"
 #include "core/validation.hpp"
 
 #include <unistd.h>
@@ -45,6 +46,7 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     if (made->options.observer)
         made->backend->attach(made->options.observer);
     made->backend->add_user();
+    begin_background_purge(made);
     return made;
 }
 

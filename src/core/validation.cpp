@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t longest_label = 256;
+constexpr std::size_t most_purged = 100'000;
 
 std::unique_ptr<const failure> wrong(errc code, std::string detail)
 {
@@ -139,6 +140,17 @@ void check_locker_options(const locker_options& options, const adapter& backend)
     refuse(check_margins(options.ttl, options, renewal::automatic));
     if (options.max_hold)
         refuse(check_max_hold(*options.max_hold, limits));
+    if (options.purge) {
+        in_range("purge.interval", options.purge->interval, 100ms, std::chrono::hours(24 * 30));
+        if (options.purge->limit < 1 || options.purge->limit > most_purged) {
+            refuse(wrong(errc::invalid_options, "purge.limit is " + std::to_string(options.purge->limit) +
+                                                    "; give one from 1 to " + std::to_string(most_purged)));
+        }
+        if (!backend.capabilities().list) {
+            refuse(wrong(errc::unsupported,
+                std::string(backend.name()) + " cannot list its locks, and so not purge them; leave purge unset"));
+        }
+    }
 }
 
 } // namespace colock::detail

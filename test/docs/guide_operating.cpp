@@ -77,6 +77,28 @@ colock::locker make_observed(const asio::any_io_executor& executor, std::shared_
 }
 //]
 
+//[ pages
+// However many there are, a few are told at a time, and nobody's event loop is held up.
+asio::awaitable<std::size_t> count_old_locks(colock::locker locker)
+{
+    const colock::filter old{.created_before = std::chrono::system_clock::now() - 1h};
+    std::size_t count = 0;
+    colock::lock_page page;
+    do {
+        page = co_await locker.list_page(old, std::move(page.next));
+        count += page.locks.size();
+    } while (!page.next.empty());
+    co_return count;
+}
+//]
+
+//[ background_purge
+colock::locker make_sweeping(std::shared_ptr<colock::adapter> backend)
+{
+    return colock::locker(std::move(backend), {.purge = colock::background_purge{.interval = 1min, .limit = 100}});
+}
+//]
+
 //[ shutdown
 asio::awaitable<bool> stop(colock::locker locker)
 {
@@ -131,6 +153,23 @@ BOOST_AUTO_TEST_CASE(observers)
     BOOST_TEST(watcher->losses() == 0);
     virtual_clock::advance(io, 11s);
     BOOST_TEST(watcher->losses() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(pages)
+{
+    colock::lock held = run(locker.acquire("k", {.ttl = 0ms}));
+    BOOST_TEST(run(count_old_locks(locker)) == 0U);
+    virtual_clock::advance(io, 2h);
+    BOOST_TEST(run(count_old_locks(locker)) == 1U);
+    run(held.release());
+}
+
+BOOST_AUTO_TEST_CASE(background_purge)
+{
+    const auto sweeping = make_sweeping(colock::memory::make_adapter(io.get_executor()));
+    colock::testing::run_ready(io);
+    BOOST_TEST(run(sweeping.is_locked(colock::locker::purge_key)));
+    BOOST_TEST(run(sweeping.shutdown()).clean());
 }
 
 BOOST_AUTO_TEST_CASE(shutting_down)

@@ -1,0 +1,297 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <colock/detail/generation.hpp>
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const locker_options sweeping{.purge = background_purge{.interval = 1min, .limit = 10}};
+
+struct listener : observer
+{
+    std::vector<std::string> warnings;
+    void warning(std::string_view, std::string_view message) noexcept override { warnings.emplace_back(message); }
+};
+
+/// Somebody takes so many locks, and is never heard of again.
+void leave_behind(adapter& store, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        store.start_create(sent_now(driver::exclusive("left:" + std::to_string(i), 1s)),
+            [](const create_outcome& outcome) { BOOST_TEST((outcome.status == create_status::granted)); });
+    }
+}
+
+std::size_t still_there(adapter& store)
+{
+    std::size_t count = 0;
+    std::string cursor;
+    do {
+        store.start_purge(0, cursor, [&](list_outcome step) {
+            count += step.locks.size();
+            cursor = std::move(step.next);
+        });
+    } while (!cursor.empty());
+    return count;
+}
+
+bool has_turn(const rig& on)
+{
+    return std::ranges::any_of(on.stored(), [](const auto& each) { return each.key == locker::purge_key; });
+}
+
+constexpr auto every_kind = {behind::memory, behind::scripted, behind::elsewhere, behind::immediate};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(background_purges)
+
+BOOST_AUTO_TEST_CASE(what_has_expired_goes_without_anybody_asking)
+{
+    for (const auto kind : every_kind) {
+        BOOST_TEST_CONTEXT(kind)
+        {
+            rig on(kind, sweeping);
+            on.ready();
+            BOOST_TEST(has_turn(on));
+            leave_behind(*on.memory, 1000);
+            on.advance(2min);
+            BOOST_TEST(still_there(*on.memory) == 0U);
+            leave_behind(*on.memory, 7);
+            on.advance(2min);
+            BOOST_TEST(still_there(*on.memory) == 0U);
+            on.locker.reset();
+            on.wind_down();
+            on.check_clean();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(without_the_option_nobody_sweeps)
+{
+    rig on(behind::scripted);
+    leave_behind(*on.memory, 7);
+    on.advance(4min);
+    BOOST_TEST(on.idle());
+    BOOST_TEST(on.script->count(operation::purge) == 0U);
+    BOOST_TEST(still_there(*on.memory) == 7U);
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_goes_on_while_a_step_says_that_there_is_more)
+{
+    rig on(behind::scripted);
+    leave_behind(*on.memory, 95);
+    on.advance(2s);
+    on.locker.emplace(on.backend(), sweeping);
+    on.ready();
+    BOOST_TEST(on.script->count(operation::purge) >= 10U);
+    BOOST_TEST(still_there(*on.memory) == 0U);
+    const auto before = on.script->count(operation::purge);
+    on.advance(50s);
+    BOOST_TEST(on.script->count(operation::purge) == before);
+    on.advance(20s);
+    BOOST_TEST(on.script->count(operation::purge) > before);
+    on.locker.reset();
+    on.ready();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(it_ends_with_its_locker_and_gives_its_turn_back)
+{
+    for (const auto kind : every_kind) {
+        for (const bool has_begun : {false, true}) {
+            BOOST_TEST_CONTEXT(kind << ", " << has_begun)
+            {
+                rig on(kind, sweeping);
+                if (has_begun)
+                    on.advance(90s);
+                BOOST_TEST(has_turn(on) == has_begun);
+                on.locker.reset();
+                on.wind_down();
+                on.check_clean();
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_shutdown_ends_it)
+{
+    for (const auto kind : every_kind) {
+        BOOST_TEST_CONTEXT(kind)
+        {
+            rig on(kind, sweeping);
+            on.advance(90s);
+            const auto report = on.run(on.locker->shutdown());
+            BOOST_TEST(report.clean());
+            on.wind_down();
+            on.check_clean();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(its_context_may_die_at_any_time)
+{
+    for (const auto kind : every_kind) {
+        for (const auto what : {operation::create, operation::purge, operation::extend}) {
+            BOOST_TEST_CONTEXT(kind)
+            {
+                rig on(kind, sweeping);
+                // What answers at once cannot be late.
+                if (on.script && kind != behind::immediate)
+                    on.script->next(what, step::hold());
+                on.advance(90s);
+                on.context.reset();
+                on.locker.reset();
+            }
+        }
+        rig on(kind, sweeping);
+        on.context.reset();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(its_locker_may_go_while_an_answer_is_missing)
+{
+    for (const auto what : {operation::create, operation::purge, operation::extend}) {
+        rig on(behind::scripted, sweeping);
+        on.script->next(what, step::hold());
+        on.advance(90s);
+        on.locker.reset();
+        on.ready();
+        on.script->deliver();
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(one_of_all_lockers_sweeps_until_it_goes)
+{
+    for (const bool says_goodbye : {true, false}) {
+        rig on(behind::scripted, sweeping);
+        on.ready();
+        auto other = std::make_shared<scripted_adapter>(on.memory, on.io().get_executor(), timing::posted);
+        locker second(other, sweeping);
+        on.advance_by_steps(5min, 10s);
+        BOOST_TEST(on.script->count(operation::purge) >= 4U);
+        BOOST_TEST(other->count(operation::purge) == 0U);
+        if (!says_goodbye)
+            on.script->always(operation::release, step::hold());
+        on.locker.reset();
+        on.script->forget_calls();
+        on.advance_by_steps(5min, 10s);
+        BOOST_TEST(on.script->count(operation::purge) == 0U);
+        BOOST_TEST(other->count(operation::purge) >= 2U);
+        on.script->reset();
+        on.script->deliver();
+        on.run(second.shutdown());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(trouble_is_told_once_and_tried_again)
+{
+    const auto heard = std::make_shared<listener>();
+    auto options = sweeping;
+    options.observer = heard;
+    for (const auto what : {operation::create, operation::purge}) {
+        heard->warnings.clear();
+        rig on(behind::scripted);
+        on.script->always(what, step::fail(errc::unavailable, "nobody is there"));
+        on.locker.emplace(on.backend(), options);
+        on.advance_by_steps(5min, 10s);
+        BOOST_TEST_REQUIRE(heard->warnings.size() == 1U);
+        BOOST_TEST(heard->warnings[0].find("nobody is there") != std::string::npos);
+        on.script->reset();
+        leave_behind(*on.memory, 5);
+        on.advance_by_steps(3min, 10s);
+        BOOST_TEST(still_there(*on.memory) == 0U);
+        on.locker.reset();
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_turn_that_is_lost_is_asked_for_again)
+{
+    rig on(behind::scripted, sweeping);
+    on.ready();
+    BOOST_TEST(on.run(on.locker->break_lock(locker::purge_key)).size() == 1U);
+    BOOST_TEST(!has_turn(on));
+    on.advance_by_steps(2min, 10s);
+    BOOST_TEST(has_turn(on));
+    on.locker.reset();
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(the_child_of_a_fork_keeps_no_turn_and_asks_for_its_own)
+{
+    rig on(behind::elsewhere, sweeping);
+    on.ready();
+    BOOST_TEST(has_turn(on));
+    on.io().notify_fork(asio::execution_context::fork_prepare);
+    ++colock::detail::generation;
+    on.io().notify_fork(asio::execution_context::fork_child);
+    on.script->forget_calls();
+    on.advance_by_steps(100s, 10s);
+    // The parent has it, as far as the backend knows.
+    BOOST_TEST(on.script->count(operation::extend) == 0U);
+    BOOST_TEST(on.script->count(operation::release) == 0U);
+    BOOST_TEST(on.script->count(operation::purge) == 0U);
+    on.advance_by_steps(5min, 10s);
+    BOOST_TEST(on.script->count(operation::purge) > 0U);
+    on.locker.reset();
+    on.wind_down();
+    BOOST_TEST(on.idle());
+}
+
+BOOST_AUTO_TEST_CASE(a_purge_that_fails_on_the_way_tells_what_it_has_removed)
+{
+    rig on(behind::scripted);
+    leave_behind(*on.memory, 600);
+    on.advance(2s);
+    on.script->next(operation::purge, step::pass());
+    on.script->next(operation::purge, step::fail(errc::unavailable, "gone"));
+    const auto removed = on.run(on.locker->purge());
+    BOOST_TEST((removed.size() > 0U && removed.size() < 600U));
+    on.script->next(operation::purge, step::fail(errc::unavailable, "gone"));
+    COLOCK_THROWS(error, errc::unavailable, on.run(on.locker->purge()));
+    BOOST_TEST(on.run(on.locker->purge()).size() == 600 - removed.size());
+}
+
+BOOST_AUTO_TEST_CASE(a_list_and_a_purge_let_others_run)
+{
+    rig on;
+    std::vector<lock> held;
+    for (int i = 0; i < 2000; ++i)
+        held.push_back(on.acquire("k" + std::to_string(i), {.ttl = i % 2 ? 1s : 1h}));
+    for (const bool purges : {false, true}) {
+        on.advance(purges ? 2s : 0s);
+        std::size_t turns = 0;
+        bool over = false;
+        auto beat = on.start([](std::size_t& count, const bool& end) -> asio::awaitable<void> {
+            while (!end) {
+                ++count;
+                co_await asio::post(asio::deferred);
+            }
+        }(turns, over));
+        auto asked = on.start([](locker by, bool purge, bool& end) -> asio::awaitable<std::size_t> {
+            const auto told = purge ? co_await by.purge() : co_await by.list();
+            end = true;
+            co_return told.size();
+        }(*on.locker, purges, over));
+        BOOST_TEST(asked.get(on.io()) == (purges ? 1000U : 2000U));
+        BOOST_TEST(turns >= 4U);
+        beat.get(on.io());
+    }
+    for (auto& each : held)
+        on.run(each.release());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
