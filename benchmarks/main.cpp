@@ -2,6 +2,7 @@
 //
 // Numbers of use to a reader of docs/benchmarks.md: ratios within one run, counts, and the loop's own CPU time.
 
+#include "listing.hpp"
 #include "memory.hpp"
 #include "options.hpp"
 #include "remote.hpp"
@@ -30,6 +31,10 @@ void write(const std::string& file, const std::string& text)
 
 bench::chart run(const bench::options& settings, bench::report& found)
 {
+    if (settings.part == "listing") {
+        bench::measure_listing(settings, found);
+        return {};
+    }
     if (settings.backend != "memory" && settings.backend != "memory:")
         return bench::run_remote(settings, found);
     bench::chart ratios{.title = "Memory: uncontended acquire+release, multiples of the floor; the line is the limit",
@@ -61,7 +66,8 @@ try {
             .value("keys", settings.keys, "N", "keys of the load; default: 1000", 1, 1'000'000)
             .value("seconds", settings.seconds, "S", "of each part of the run; default: 2", 0.01, 3600.0)
             .value("part", settings.part, "NAME",
-                "only uncontended, waiters, hand-off or load; in memory also verbs or allocations, on Redis contended, "
+                "only uncontended, waiters, hand-off, load or (by name alone) listing; in memory also verbs or "
+                "allocations, on Redis contended, "
                 "stalls or growth, on ZooKeeper contended, processes, fail-over or stalls; default: all")
             .value("peers", settings.peers, "FILE",
                 "with a Redis or ZooKeeper backend: run the programs that are listed there beside it (scripts/bench.sh "
