@@ -3,6 +3,7 @@
 # no linker leaves out cases that nobody refers to.
 set(colock_contract_sources
     test/contract/adapter_grants.cpp
+    test/contract/adapter_groups.cpp
     test/contract/adapter_listing.cpp
     test/contract/adapter_queues.cpp
     test/contract/adapter_several.cpp

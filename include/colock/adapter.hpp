@@ -98,9 +98,11 @@ public:
 
     /// Creates all claims or none; each alone as `start_create` does.
     virtual void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done);
-    /// Releases all locks of a group, or sets the remaining time of each to `ttl`; other processes' too. If one of them
-    /// has no ttl, an extension fails with `errc::invalid_ttl` and changes none. Expired locks are not among them.
-    /// Finds them by an index: what it costs grows with the group, not with all the locks there are.
+    /// Releases all locks of a group, or sets the remaining time of each to at least `ttl`; other processes' too. An
+    /// extension never brings an expiry nearer, as a holder elsewhere counts by its own clock. If one of them has no
+    /// ttl, it fails with `errc::invalid_ttl` and changes none. Expired locks are not among them; an id that nobody
+    /// holds a lock of is no failure. Finds them by an index: what it costs grows with the group, not with all the
+    /// locks there are.
     virtual void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done);
     /// What another process needs to go on with a held lock, of any bytes: whoever has it, has the lock. Empty by

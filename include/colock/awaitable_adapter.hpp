@@ -34,6 +34,8 @@ public:
     void start_break(std::string key, completion<list_outcome> done) final;
     void start_list(filter which, std::string cursor, completion<list_outcome> done) final;
     void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) final;
+    void start_group(
+        std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) final;
     void start_close(lease_clock::duration deadline, completion<closed> done) final;
 
 protected:
@@ -59,6 +61,9 @@ protected:
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_break(std::string key);
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_list(filter which, std::string cursor);
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_purge(std::size_t limit, std::string cursor);
+    /// Comes with `capabilities::groups`, and with `capabilities::extends_groups`. Default: `errc::unsupported`.
+    [[nodiscard]] virtual asio::awaitable<group_outcome> do_group(
+        std::string id, group_action what, std::chrono::milliseconds ttl);
     /// Default: nothing is there to be closed.
     [[nodiscard]] virtual asio::awaitable<void> do_close(lease_clock::duration deadline);
 

@@ -75,22 +75,25 @@ public:
     /// \throws as locker::acquire; validation_error `invalid_options` for a key that is in this handle already
     [[nodiscard]] asio::awaitable<void> acquire(std::string key, acquire_options options = {});
 
-    /// Extends all, newest first, and returns the status of each in that order; a failure does not stop the others. A
-    /// cancellation does: what was extended until then stays so, as each `ttl()` tells.
+    /// Extends all, all at once, and returns the status of each, newest first; a failure does not stop the others. A
+    /// cancellation ends the wait alone: what was extended stays so, as each `ttl()` tells.
     ///
-    /// Of the locks of others that share its id, those that were detached go on for the new time; a handle that is
-    /// still attached elsewhere ends its lease by its own clock all the same, and takes the lock back then.
+    /// Those of others that share its id follow in the list. Their time is never cut: it becomes at least `ttl`. Those
+    /// that were detached go on for the new time; a handle that is still attached elsewhere ends its lease by its own
+    /// clock all the same, and takes the lock back then.
     /// \throws validation_error `invalid_ttl`: out of range, 0, or one of them has no ttl; none is extended then.
     /// `unsupported`: by id on a backend where only a lock's own session can extend it (ZooKeeper)
     /// \throws extend_error `not_held`: by id, and there is no lock of that id; `unavailable`, `outcome_unknown`: by
     /// id, and the backend did not answer
     [[nodiscard]] asio::awaitable<std::vector<lock_report>> extend(std::chrono::milliseconds ttl);
 
-    /// Releases all, newest first, and returns the status of each in that order: `errc::not_held` for one that had
-    /// expired or was taken. The group is empty afterwards. By id, the locks of others follow; their holders hear
-    /// `lost` as after `locker::break_lock`. An id that nobody holds a lock of is no error: the list is empty then.
+    /// Releases all, newest first, without waiting for one after the other, and returns the status of each in that
+    /// order: `errc::not_held` for one that had expired or was taken. The group is empty afterwards. By id, the locks
+    /// of others follow; their holders hear `lost` as after `locker::break_lock`. An id that nobody holds a lock of is
+    /// no error: the list is empty then. If it is cancelled, one's own are released all the same, those of others only
+    /// if the backend was asked already.
     /// \throws release_error `unavailable`, `outcome_unknown`: by id, and the backend did not answer for those of
-    /// others
+    /// others; one's own have been released then, as far as it could be
     [[nodiscard]] asio::awaitable<std::vector<lock_report>> release();
 
 private:

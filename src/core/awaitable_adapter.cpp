@@ -237,6 +237,13 @@ void awaitable_adapter::start_purge(std::size_t limit, std::string cursor, compl
     spawn(*this, do_purge(limit, std::move(cursor)), std::move(done), &list_failed);
 }
 
+void awaitable_adapter::start_group(
+    std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done)
+{
+    spawn(*this, do_group(std::move(id), what, ttl), std::move(done),
+        [](failure_ptr error) { return group_outcome{.error = std::move(error)}; });
+}
+
 void awaitable_adapter::start_close(lease_clock::duration deadline, completion<closed> done)
 {
     const auto executor = this->executor();
@@ -296,6 +303,12 @@ asio::awaitable<list_outcome> awaitable_adapter::do_list(filter, std::string)
 asio::awaitable<list_outcome> awaitable_adapter::do_purge(std::size_t, std::string)
 {
     co_return cannot_list(name());
+}
+
+asio::awaitable<group_outcome> awaitable_adapter::do_group(std::string, group_action, std::chrono::milliseconds)
+{
+    co_return group_outcome{
+        .error = make_failure(errc::unsupported, std::string(name()) + " cannot reach a group of locks by its id")};
 }
 
 asio::awaitable<void> awaitable_adapter::do_close(lease_clock::duration)

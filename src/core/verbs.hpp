@@ -47,7 +47,16 @@ namespace colock::detail::verbs {
 [[nodiscard]] asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_failure report);
 /// Quiet, and deaf to the caller's cancellation; bounded by the operation timeout.
 [[nodiscard]] asio::awaitable<void> release_uncancelled(std::shared_ptr<core> self, record::ptr held);
+/// Several at once, and what became of each: empty, or why it failed. The caller keeps their handles, so that what is
+/// left is the core's if it ends early.
+[[nodiscard]] asio::awaitable<std::vector<error_code>> release_each(
+    std::shared_ptr<core> self, std::vector<record::ptr> ending);
 [[nodiscard]] asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl);
+/// The same.
+[[nodiscard]] asio::awaitable<std::vector<error_code>> extend_each(
+    std::shared_ptr<core> self, std::vector<record::ptr> held, std::chrono::milliseconds ttl);
+/// \throws validation_error if nothing can ever be extended to that.
+void check_new_ttl(const core& self, std::chrono::milliseconds ttl, error_context context);
 /// \throws validation_error if `held` can never be extended to that.
 void check_extend(const core& self, const record& held, std::chrono::milliseconds ttl);
 [[nodiscard]] asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr held);

@@ -34,6 +34,8 @@ public:
             .list = true,
             .events = true,
             .several = true,
+            .groups = true,
+            .extends_groups = true,
             .immediate = true};
     }
 
@@ -94,6 +96,13 @@ public:
     void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override
     {
         done(store_->purge(limit, cursor));
+    }
+
+    void start_group(
+        std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override
+    {
+        done(what == group_action::extend ? store_->extend_group(id, ttl)
+                                          : group_outcome{.locks = store_->release_group(id)});
     }
 
 private:

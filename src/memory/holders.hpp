@@ -24,19 +24,36 @@ inline claim_ptr detach(holder& held) noexcept
     return std::move(held.owner);
 }
 
-inline void remove(entry& at, holder& held, aftermath& after)
+inline void take_out(entry& at, holder& held) noexcept
 {
-    after.make_room_for_claim();
-    if (auto owner = detach(held))
-        after.drop(std::move(owner));
     if (&held != &at.holders.back())
         held = std::move(at.holders.back());
     at.holders.pop_back();
 }
 
+inline void remove(group_index& groups, entry& at, holder& held, aftermath& after)
+{
+    after.make_room_for_claim();
+    groups.remove(held.data().group, at);
+    if (auto owner = detach(held))
+        after.drop(std::move(owner));
+    take_out(at, held);
+}
+
+/// The same, and the claim is told.
+inline void break_holder(group_index& groups, entry& at, holder& held, aftermath& after)
+{
+    after.make_room_for_call();
+    groups.remove(held.data().group, at);
+    if (auto owner = detach(held))
+        after.break_claim(std::move(owner));
+    take_out(at, held);
+}
+
 /// Removes at most `limit` holders whose time is up, each after `see` has seen it, and returns how many.
 template <class See>
-std::size_t remove_expired(entry& at, lease_clock::time_point now, std::size_t limit, aftermath& after, See see)
+std::size_t remove_expired(
+    group_index& groups, entry& at, lease_clock::time_point now, std::size_t limit, aftermath& after, See see)
 {
     if (now < at.earliest)
         return 0;
@@ -46,7 +63,7 @@ std::size_t remove_expired(entry& at, lease_clock::time_point now, std::size_t l
         auto& held = at.holders[index];
         if (held.expires <= now && removed < limit) {
             see(held);
-            remove(at, held, after);
+            remove(groups, at, held, after);
             ++removed;
         } else {
             earliest = std::min(earliest, held.expires);

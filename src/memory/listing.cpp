@@ -2,8 +2,8 @@
 // What is told of the locks, and what an administrator removes.
 #include "core/cursor.hpp"
 #include "memory/holders.hpp"
+#include "memory/reader.hpp"
 
-#include <algorithm>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -11,8 +11,6 @@
 namespace colock::memory {
 
 namespace {
-
-using time_point = lease_clock::time_point;
 
 constexpr std::string_view name = "memory";
 /// In one step of a walk: what takes longer would hold up the caller's event loop.
@@ -41,40 +39,6 @@ struct position
     {
         return detail::make_cursor(name, std::to_string(shard) + '.' + std::to_string(bucket));
     }
-};
-
-/// Tells lease_clock's times as wall-clock times, all by one pair of readings.
-class reader
-{
-public:
-    [[nodiscard]] time_point now() const noexcept { return now_; }
-
-    [[nodiscard]] lock_status status(const entry& at, const holder& held) const
-    {
-        const owner_data& data = held.data();
-        lock_status status;
-        status.key = at.key;
-        status.group = data.group;
-        status.mode = at.mode;
-        status.owner = data.owner;
-        status.host = data.host;
-        status.comment = data.comment;
-        status.created = wall_time(held.created);
-        status.renewed = wall_time(held.renewed);
-        if (held.expires != time_point::max())
-            status.remaining = std::chrono::ceil<std::chrono::milliseconds>(std::max(held.expires, now_) - now_);
-        status.fence = held.fence;
-        return status;
-    }
-
-private:
-    [[nodiscard]] std::chrono::system_clock::time_point wall_time(time_point when) const
-    {
-        return std::chrono::time_point_cast<std::chrono::system_clock::duration>(wall_now_ - (now_ - when));
-    }
-
-    const time_point now_ = lease_clock::now();
-    const std::chrono::system_clock::time_point wall_now_ = std::chrono::system_clock::now();
 };
 
 } // namespace
@@ -106,15 +70,11 @@ std::vector<lock_status> store::break_key(const std::string& key)
     entry* const at = home.entries.find(hash, key);
     if (!at)
         return removed;
-    remove_expired(*at, read.now(), all, after, unseen);
+    remove_expired(home.groups, *at, read.now(), all, after, unseen);
     for (const auto& held : at->holders)
         removed.push_back(read.status(*at, held));
-    while (!at->holders.empty()) {
-        after.make_room_for_call();
-        if (auto owner = detach(at->holders.back()))
-            after.break_claim(std::move(owner));
-        at->holders.pop_back();
-    }
+    while (!at->holders.empty())
+        break_holder(home.groups, *at, at->holders.back(), after);
     hand_off(home, *at, after);
     remove_if_empty(home, *at);
     return removed;
@@ -173,7 +133,7 @@ list_outcome store::purge(std::size_t limit, std::string_view cursor)
             if (removed.size() >= most)
                 return false;
             next = at->next;
-            remove_expired(*at, read.now(), most - removed.size(), after,
+            remove_expired(home.groups, *at, read.now(), most - removed.size(), after,
                 [&](const holder& held) { removed.push_back(read.status(*at, held)); });
             hand_off(home, *at, after);
             remove_if_empty(home, *at);

@@ -96,6 +96,9 @@ std::uint64_t store::grant(shard& home, entry& at, holder granted, lock_mode mod
     granted.fence = ++home.last_fence;
     at.earliest = at.holders.empty() ? granted.expires : std::min(at.earliest, granted.expires);
     at.mode = mode;
+    // What holds is in the index: neither may fail after the other.
+    at.holders.reserve(at.holders.size() + 1);
+    home.groups.add(granted.data().group, at);
     at.holders.push_back(std::move(granted));
     return home.last_fence;
 }
@@ -172,7 +175,7 @@ release_status store::give_back_in(shard& home, claim& claim, time_point now, af
     if (holder* const own = at->find(claim)) {
         if (now < own->expires)
             status = release_status::released;
-        remove(*at, *own, after);
+        remove(home.groups, *at, *own, after);
     } else if (ticket* const place = ticket_of(claim); is_queued(place)) {
         drop_wait(*place, after);
         at->queue.erase(at->queue.iterator_to(*place));
@@ -201,7 +204,7 @@ hand_over_outcome store::hand_over(claim& held, claim_ptr next)
 
 void store::settle(shard& home, entry& at, time_point now, aftermath& after)
 {
-    remove_expired(at, now, all, after, unseen);
+    remove_expired(home.groups, at, now, all, after, unseen);
     hand_off(home, at, after);
 }
 
@@ -303,7 +306,7 @@ void store::leave(ticket& leaving) noexcept
     } else {
         const auto grant = std::find_if(
             at->holders.begin(), at->holders.end(), [&](const holder& held) { return held.handed == &leaving; });
-        remove(*at, *grant, after);
+        remove(home.groups, *at, *grant, after);
     }
     hand_off(home, *at, after);
     remove_if_empty(home, *at);
@@ -324,6 +327,7 @@ void store::clear() noexcept
     for (auto& home : shards_) {
         aftermath after;
         const std::lock_guard guard(home.mutex);
+        home.groups.clear();
         for (std::size_t bucket = 0; bucket < home.entries.bucket_count(); ++bucket) {
             while (entry* const at = home.entries.bucket(bucket)) {
                 for (auto& held : at->holders)
@@ -395,7 +399,7 @@ bool store::sweep(time_point now, aftermath& after)
                     continue;
                 if (to_remove == 0)
                     return false;
-                to_remove -= remove_expired(*at, now, to_remove, after, unseen);
+                to_remove -= remove_expired(home.groups, *at, now, to_remove, after, unseen);
                 hand_off(home, *at, after);
                 remove_if_empty(home, *at);
             }

@@ -5,6 +5,7 @@
 #include <colock/context_member.hpp>
 #include <colock/memory/adapter.hpp>
 
+#include "memory/group_index.hpp"
 #include "memory/table.hpp"
 
 #include <array>
@@ -113,8 +114,14 @@ public:
     /// \param limit 0: as many as one step removes
     [[nodiscard]] list_outcome purge(std::size_t limit, std::string_view cursor);
 
+    /// Breaks all locks of a group.
+    [[nodiscard]] std::vector<lock_status> release_group(const std::string& id);
+    [[nodiscard]] group_outcome extend_group(const std::string& id, std::chrono::milliseconds ttl);
+
     /// How many keys it knows anything of.
     [[nodiscard]] std::size_t known_keys();
+    /// How many groups each shard has holders of, in sum.
+    [[nodiscard]] std::size_t known_groups();
 
     /// Forgets all holders and waiters: the end of the reference cycles that run through claims.
     void clear() noexcept;
@@ -130,6 +137,7 @@ private:
     {
         detail::light_mutex mutex;
         table entries;
+        group_index groups;
         /// Of all its keys, so that a key's fences go on where they were when the key comes back.
         std::uint64_t last_fence = 0;
     };

@@ -66,6 +66,7 @@ constexpr std::pair<contract_case::need, const char*> need_names[] = {
     {&capabilities::events, "events"},
     {&capabilities::several, "creates of several locks in one step"},
     {&capabilities::groups, "groups by their id"},
+    {&capabilities::extends_groups, "extensions of a group by its id"},
     {&capabilities::tickets, "tickets"},
     {&capabilities::expires, "grants that it ends by itself"},
 };

@@ -17,6 +17,8 @@ const registration memory_backend({
         .list = true,
         .events = true,
         .several = true,
+        .groups = true,
+        .extends_groups = true,
         .immediate = true},
     // The store is the adapter's own.
     .make_environment = in_virtual_time(

@@ -248,6 +248,26 @@ COLOCK_REMOTE_CASE(a_group_of_which_a_create_is_lost_is_held_whole)
     });
 }
 
+COLOCK_REMOTE_CASE(a_release_of_a_group_that_is_lost_is_told, &capabilities::groups)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto locks = on.make_linked_locker(), other = on.make_direct_locker();
+        auto held = other.group("g");
+        on.run(held.acquire("a"));
+        on.run(held.acquire("b"));
+        // A connection stands.
+        on.run(on.run(locks.acquire("warm")).release(on_failure::raise));
+        auto group = locks.group("g");
+        on.link().cut(what);
+        const auto failed = on.failure_of(group.release());
+        BOOST_TEST((failed.code() == errc::outcome_unknown || failed.code() == errc::unavailable), failed.what());
+        BOOST_TEST(on.run(group.release()).size() == (what == lost_part::reply ? 0U : 2U));
+        on.check_stored(0);
+        for (const auto& report : on.run(held.release()))
+            BOOST_TEST((report.status == errc::not_held));
+    });
+}
+
 COLOCK_REMOTE_CASE(a_release_that_is_lost_hands_the_lock_to_a_local_waiter)
 {
     for_each_loss(on, [&](lost_part what) {

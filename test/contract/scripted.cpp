@@ -26,7 +26,7 @@ using testing::step;
 
 constexpr std::array requests{operation::create, operation::release, operation::abandon, operation::extend,
     operation::is_valid, operation::hand_over, operation::inspect, operation::break_key, operation::list,
-    operation::purge, operation::create_all};
+    operation::purge, operation::create_all, operation::group};
 
 const error_code unheard = asio::error::timed_out;
 const error_code refused = asio::error::connection_refused;
@@ -199,7 +199,9 @@ const remote_registration scripted_backend({
         .fence = true,
         .list = true,
         .events = true,
-        .several = true},
+        .several = true,
+        .groups = true,
+        .extends_groups = true},
     .make_environment = [](asio::io_context& io) { return std::make_unique<scripted_link>(io); },
 });
 

@@ -14,7 +14,8 @@ namespace colock::testing {
 
 namespace {
 
-std::vector<lock_status> statuses(list_outcome outcome)
+template <class Outcome>
+std::vector<lock_status> statuses(Outcome outcome)
 {
     if (outcome.error)
         throw std::runtime_error(error_code(outcome.error->code).message() + ": " + outcome.error->detail);
@@ -133,6 +134,25 @@ std::vector<lock_status> driver::list(const filter& which, where at) const
             all.push_back(std::move(each));
     } while (!cursor.empty());
     return all;
+}
+
+group_outcome driver::group(std::string id, group_action what, std::chrono::milliseconds ttl, where at) const
+{
+    std::optional<group_outcome> answer;
+    backend_->start_group(
+        std::move(id), what, ttl, [&answer](group_outcome outcome) { answer.emplace(std::move(outcome)); });
+    run_until(io_, [&] { return answer.has_value(); }, at);
+    return std::move(*answer);
+}
+
+std::vector<lock_status> driver::release_group(std::string id, where at) const
+{
+    return statuses(group(std::move(id), group_action::release, {}, at));
+}
+
+std::vector<lock_status> driver::extend_group(std::string id, std::chrono::milliseconds ttl, where at) const
+{
+    return statuses(group(std::move(id), group_action::extend, ttl, at));
 }
 
 std::vector<lock_status> driver::purge(std::size_t limit, where at) const

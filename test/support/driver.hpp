@@ -75,6 +75,11 @@ public:
     std::vector<lock_status> break_key(std::string key, where at = where::current()) const;
     /// Of all pages.
     std::vector<lock_status> list(const filter& which = {}, where at = where::current()) const;
+    group_outcome group(
+        std::string id, group_action what, std::chrono::milliseconds ttl = {}, where at = where::current()) const;
+    std::vector<lock_status> release_group(std::string id, where at = where::current()) const;
+    std::vector<lock_status> extend_group(
+        std::string id, std::chrono::milliseconds ttl, where at = where::current()) const;
     /// In all steps.
     std::vector<lock_status> purge(std::size_t limit = 0, where at = where::current()) const;
     /// Creates and waits in turns, as the core does with a claim that may wait for ever.

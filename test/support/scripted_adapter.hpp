@@ -27,16 +27,17 @@ enum class operation : unsigned char
     list,
     purge,
     create_all,
+    group,
     close,
 };
-inline constexpr std::size_t operation_count = 13;
+inline constexpr std::size_t operation_count = 14;
 [[nodiscard]] const char* to_string(operation what) noexcept;
 
 /// One operation that the core started.
 struct call
 {
     operation what{};
-    /// For hand_over: of the claim that is given back; for create_all: of all, with commas.
+    /// For hand_over: of the claim that is given back; for create_all: of all, with commas; for group: its id.
     std::string key{};
     colock::token token{};
     /// Of an extend: the new one; of a close: its deadline; else the claim's.
@@ -196,6 +197,8 @@ public:
     void start_list(filter which, std::string cursor, completion<list_outcome> done) override;
     void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override;
     void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override;
+    void start_group(
+        std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override;
     void start_close(lease_clock::duration deadline, completion<closed> done) override;
 
 private:

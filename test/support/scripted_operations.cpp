@@ -341,6 +341,16 @@ void scripted_adapter::start_create_all(std::vector<claim_ptr> claims, completio
     run<create_all_outcome>({operation::create_all, std::move(how), claims, send, std::move(done), state_, claims});
 }
 
+void scripted_adapter::start_group(
+    std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done)
+{
+    auto how = begin({.what = operation::group, .key = id, .ttl = ttl});
+    const auto send = [id = std::move(id), what, ttl](adapter& backend, completion<group_outcome> end) {
+        backend.start_group(id, what, ttl, std::move(end));
+    };
+    run<group_outcome>({operation::group, std::move(how), {}, send, std::move(done), nullptr, {}});
+}
+
 void scripted_adapter::start_close(lease_clock::duration deadline, completion<closed> done)
 {
     auto how = begin({operation::close, {}, {}, std::chrono::floor<std::chrono::milliseconds>(deadline)});

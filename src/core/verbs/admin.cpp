@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/breaking.hpp"
 #include "core/core.hpp"
 #include "core/failures.hpp"
-#include "core/unscheduled.hpp"
+#include "core/query.hpp"
 #include "core/validation.hpp"
 #include "core/verbs.hpp"
 
 #include <boost/asio/deferred.hpp>
-#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
@@ -19,17 +19,18 @@ namespace {
 
 constexpr std::size_t purged_in_a_step = 1000;
 
-/// One question to the backend that belongs to no claim.
-struct query_state : notice
+void throw_if_unable(const core& self, const std::string& key)
 {
-    std::optional<list_outcome> outcome;
-    bool closed = false;
-};
-
-using question = std::function<void(adapter&, completion<list_outcome>)>;
+    if (!self.can.list) {
+        throw validation_error(errc::unsupported,
+            {.key = key, .backend = self.backend_name(), .detail = self.backend_name() + " cannot list its locks"});
+    }
+    if (self.dead)
+        throw create_error(errc::shutting_down, {.key = key, .backend = self.backend_name()});
+}
 
 [[noreturn]] void throw_failed_query(
-    core& self, std::string key, effect what, const failure_ptr& why, lease_clock::time_point began)
+    const core& self, std::string key, effect what, const failure_ptr& why, lease_clock::time_point began)
 {
     error_context context{.key = std::move(key), .backend = self.backend_name(), .elapsed = lease_clock::now() - began};
     if (why && why->code == errc::invalid_options) {
@@ -39,59 +40,13 @@ using question = std::function<void(adapter&, completion<list_outcome>)>;
     throw_unanswered(self, why, what, std::move(context));
 }
 
-/// An outcome that failed has its error. \throws what is known without asking
-asio::awaitable<list_outcome> ask(std::shared_ptr<core> self, std::string key, question start)
-{
-    const auto refuse = [&](errc code, std::string detail) {
-        throw validation_error(code, {.key = key, .backend = self->backend_name(), .detail = std::move(detail)});
-    };
-    if (!self->can.list)
-        refuse(errc::unsupported, self->backend_name() + " cannot list its locks");
-    if (self->dead)
-        throw create_error(errc::shutting_down, {.key = key, .backend = self->backend_name()});
-    const auto began = lease_clock::now();
-    auto state = std::make_shared<query_state>();
-    start(*self->backend, [state, weak = self->weak_from_this()](list_outcome outcome) {
-        const auto owner = weak.lock();
-        if (!owner)
-            return;
-        work todo;
-        {
-            const std::lock_guard guard(owner->mutex);
-            if (!state->closed)
-                state->outcome = std::move(outcome);
-            state->notify(todo.wakes);
-        }
-        todo.run(*owner);
-    });
-    const unscheduled at_end{*self, *state};
-    const auto until = self->answer_deadline(began);
-    parked place;
-    std::optional<list_outcome> answer;
-    for (;;) {
-        std::uint32_t seen = 0;
-        {
-            const std::lock_guard guard(self->mutex);
-            // After a time-out the question is closed.
-            state->closed = state->outcome || lease_clock::now() >= until;
-            if (state->closed) {
-                answer = std::move(state->outcome);
-                break;
-            }
-            self->timers.schedule(*state, until);
-            seen = state->version;
-        }
-        co_await self->park(*state, place, seen);
-    }
-    if (!answer)
-        answer = list_outcome{.error = unanswered(*self)};
-    co_return std::move(*answer);
-}
+using question = std::function<void(adapter&, completion<list_outcome>)>;
 
-asio::awaitable<list_outcome> query(std::shared_ptr<core> self, std::string key, effect what, question start)
+asio::awaitable<list_outcome> ask(std::shared_ptr<core> self, std::string key, effect what, question start)
 {
+    throw_if_unable(*self, key);
     const auto began = lease_clock::now();
-    auto answer = co_await ask(self, key, std::move(start));
+    auto answer = co_await query(self, std::move(start));
     if (answer.error)
         throw_failed_query(*self, std::move(key), what, answer.error, began);
     co_return answer;
@@ -112,32 +67,12 @@ void throw_key_refused(const std::unique_ptr<const failure>& refused, std::strin
     }
 }
 
-std::vector<record::ptr> held_of(core& self, const std::string& key)
-{
-    std::vector<record::ptr> found;
-    const std::lock_guard guard(self.mutex);
-    for (record& held : self.leased.all()) {
-        if (held.key() == key)
-            found.emplace_back(&held);
-    }
-    return found;
-}
-
-asio::awaitable<void> ask_if_broken(std::shared_ptr<core> self, record::ptr held)
-{
-    try {
-        static_cast<void>(co_await is_valid(self, held));
-    } catch (const error&) {
-        // No answer is no loss: it will be found by the next renewal or extension, as in any other process.
-    }
-}
-
 } // namespace
 
 asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key)
 {
     throw_key_refused(check_key(key, self->limits), key, self->backend_name());
-    const auto seen = co_await query(self, key, effect::none,
+    const auto seen = co_await ask(self, key, effect::none,
         [key](adapter& backend, completion<list_outcome> done) { backend.start_inspect(key, std::move(done)); });
     co_return !seen.locks.empty();
 }
@@ -145,7 +80,7 @@ asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key)
 asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, std::string cursor)
 {
     co_await let_others_run(*self, cursor);
-    auto told = co_await query(self, {}, effect::none,
+    auto told = co_await ask(self, {}, effect::none,
         [which = std::move(which), cursor = std::move(cursor)](
             adapter& backend, completion<list_outcome> done) { backend.start_list(which, cursor, std::move(done)); });
     co_return lock_page{.locks = std::move(told.locks), .next = std::move(told.next)};
@@ -182,10 +117,12 @@ asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std:
             break;
         const auto began = lease_clock::now();
         const auto most = limit == 0 ? purged_in_a_step : std::min(limit - all.size(), purged_in_a_step);
-        auto step =
-            co_await ask(self, {}, [most, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> done) {
+        if (all.empty())
+            throw_if_unable(*self, {});
+        auto step = co_await query(
+            self, question([most, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> done) {
                 backend.start_purge(most, cursor, std::move(done));
-            });
+            }));
         all.insert(all.end(), std::make_move_iterator(step.locks.begin()), std::make_move_iterator(step.locks.end()));
         if (step.error && all.empty())
             throw_failed_query(*self, {}, effect::writes, step.error, began);
@@ -197,7 +134,7 @@ asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std:
 asio::awaitable<std::string> purge_step(std::shared_ptr<core> self, std::size_t limit, std::string cursor)
 {
     co_await let_others_run(*self, cursor);
-    auto step = co_await query(
+    auto step = co_await ask(
         self, {}, effect::writes, [limit, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> done) {
             backend.start_purge(limit, cursor, std::move(done));
         });
@@ -207,14 +144,15 @@ asio::awaitable<std::string> purge_step(std::shared_ptr<core> self, std::size_t 
 asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self, std::string key)
 {
     throw_key_refused(check_key(key, self->limits), key, self->backend_name());
-    const auto held_before = held_of(*self, key);
-    auto broken = co_await query(self, key, effect::writes,
-        [key](adapter& backend, completion<list_outcome> done) { backend.start_break(key, std::move(done)); });
-    for (const auto& held : held_before)
-        self->declare_lost(held, lost_reason::broken);
-    // Whether the break came before or after the grant of these, only the backend knows.
-    for (const auto& granted_since : held_of(*self, key))
-        co_await ask_if_broken(self, granted_since);
+    throw_if_unable(*self, key);
+    const auto began = lease_clock::now();
+    question start = [key](adapter& backend, completion<list_outcome> done) {
+        backend.start_break(key, std::move(done));
+    };
+    auto broken =
+        co_await query_and_break(self, [key](const record& held) { return held.key() == key; }, std::move(start));
+    if (broken.error)
+        throw_failed_query(*self, std::move(key), effect::writes, broken.error, began);
     co_return std::move(broken.locks);
 }
 

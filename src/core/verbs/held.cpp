@@ -78,6 +78,35 @@ asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_f
         raise_failed_release(*self, *held, was_held);
 }
 
+asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self, std::vector<record::ptr> ending)
+{
+    struct begun
+    {
+        bool was_held = false;
+        bool waits = false;
+        std::uint32_t seen = 0;
+    };
+    std::vector<begun> all(ending.size());
+    std::vector<error_code> failures(ending.size());
+    for (std::size_t i = 0; i < ending.size(); ++i) {
+        all[i].was_held = ending[i]->where() == phase::held;
+        all[i].waits = all[i].was_held && begin_release(*self, *ending[i], &all[i].seen);
+    }
+    parked place;
+    for (std::size_t i = 0; i < ending.size(); ++i) {
+        for (; all[i].waits; all[i].waits = must_await_answer(*self, *ending[i], all[i].seen))
+            co_await self->park(*ending[i], place, all[i].seen);
+    }
+    for (std::size_t i = 0; i < ending.size(); ++i) {
+        try {
+            raise_failed_release(*self, *ending[i], all[i].was_held);
+        } catch (const release_error& failed) {
+            failures[i] = failed.code();
+        }
+    }
+    co_return failures;
+}
+
 asio::awaitable<void> release_uncancelled(std::shared_ptr<core> self, record::ptr held)
 {
     parked place;
@@ -95,7 +124,12 @@ void check_extend(const core& self, const record& held, std::chrono::millisecond
         context.detail = "the lock has no ttl, there is nothing to extend; acquire it with one";
         throw validation_error(errc::invalid_ttl, std::move(context));
     }
-    if (ttl == 0ms) {
+    check_new_ttl(self, ttl, std::move(context));
+}
+
+void check_new_ttl(const core& self, std::chrono::milliseconds ttl, error_context context)
+{
+    if (ttl == ttl.zero()) {
         context.detail = "the ttl is 0 ms; a lock with a ttl cannot be made one without, give a positive one";
         throw validation_error(errc::invalid_ttl, std::move(context));
     }
@@ -205,6 +239,51 @@ asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr held, std::
     while (await_result(*self, *held, *result, until, seen))
         co_await self->park(*held, place, seen);
     report_extended(*self, *held, *result);
+}
+
+asio::awaitable<std::vector<error_code>> extend_each(
+    std::shared_ptr<core> self, std::vector<record::ptr> held, std::chrono::milliseconds ttl)
+{
+    std::vector<error_code> failures(held.size());
+    if (self->is_deaf()) {
+        failures.assign(held.size(), errc::shutting_down);
+        co_return failures;
+    }
+    struct asked
+    {
+        std::shared_ptr<std::optional<extend_outcome>> result = std::make_shared<std::optional<extend_outcome>>();
+        std::uint32_t seen = 0;
+        bool begun = false;
+    };
+    std::vector<asked> all(held.size());
+    const auto begin = [&](std::size_t i) {
+        try {
+            all[i].begun = begin_extend(*self, held[i], ttl, all[i].result, all[i].seen);
+        } catch (const extend_error& failed) {
+            failures[i] = failed.code();
+        }
+    };
+    for (std::size_t i = 0; i < held.size(); ++i)
+        begin(i);
+    const auto until = self->answer_deadline(lease_clock::now());
+    parked place;
+    for (std::size_t i = 0; i < held.size(); ++i) {
+        auto deadline = until;
+        for (; !all[i].begun && !failures[i]; begin(i)) {
+            co_await self->park(*held[i], place, all[i].seen);
+            deadline = self->answer_deadline(lease_clock::now());
+        }
+        if (failures[i])
+            continue;
+        while (await_result(*self, *held[i], *all[i].result, deadline, all[i].seen))
+            co_await self->park(*held[i], place, all[i].seen);
+        try {
+            report_extended(*self, *held[i], *all[i].result);
+        } catch (const extend_error& failed) {
+            failures[i] = failed.code();
+        }
+    }
+    co_return failures;
 }
 
 namespace {

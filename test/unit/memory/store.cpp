@@ -136,6 +136,44 @@ BOOST_AUTO_TEST_CASE(a_key_is_forgotten_with_the_last_of_its_holders_however_eac
     BOOST_TEST(locks->known_keys() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(the_index_of_groups_goes_with_their_locks)
+{
+    const auto member = [](std::string key, lock_mode mode = lock_mode::exclusive) {
+        return plain_claim_ptr(new plain_claim({.key = std::move(key),
+            .mode = mode,
+            .ttl = 10s,
+            .owner = std::make_shared<const owner_data>(owner_data{.group = "g"})}));
+    };
+    const auto a = member("a"), queued = member("a"), b = member("b", lock_mode::shared),
+               c = member("b", lock_mode::shared);
+    create(driver::exclusive("none"));
+    BOOST_TEST(locks->known_groups() == 0U);
+    for (const auto& each : {a, b, c})
+        create(each);
+    create(queued);
+    BOOST_TEST(locks->known_groups() >= 1U);
+    give_back(*b, 1s);
+    give_back(*c, 1s);
+    // To the one that is queued, and from it.
+    give_back(*a, 1s);
+    BOOST_TEST(locks->known_groups() == 1U);
+    give_back(*queued, 1s);
+    BOOST_TEST(locks->known_groups() == 0U);
+    create(a);
+    skip(11s);
+    BOOST_TEST(locks->purge(0).size() == 1U);
+    BOOST_TEST(locks->known_groups() == 0U);
+    create(a, 11s);
+    create(queued, 11s);
+    BOOST_TEST(locks->break_key("a").size() == 1U);
+    BOOST_TEST(locks->known_groups() == 1U);
+    queued->slot.reset();
+    BOOST_TEST(locks->known_groups() == 0U);
+    create(a, 11s);
+    locks->clear();
+    BOOST_TEST(locks->known_groups() == 0U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(memory_table)

@@ -1,0 +1,51 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/query.hpp"
+#include "core/verbs.hpp"
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace colock::detail {
+
+using concerns = std::function<bool(const record&)>;
+
+inline std::vector<record::ptr> held_of(core& self, const concerns& which)
+{
+    std::vector<record::ptr> found;
+    const std::lock_guard guard(self.mutex);
+    for (record& held : self.leased.all()) {
+        if (which(held))
+            found.emplace_back(&held);
+    }
+    return found;
+}
+
+/// Asks the backend to remove locks, whoever holds them. The handles of this locker for which it is done hear of it at
+/// once.
+template <class Outcome>
+[[nodiscard]] asio::awaitable<Outcome> query_and_break(
+    std::shared_ptr<core> self, concerns which, std::function<void(adapter&, completion<Outcome>)> start)
+{
+    const auto held_before = held_of(*self, which);
+    auto answer = co_await query(self, std::move(start));
+    if (answer.error)
+        co_return answer;
+    for (const auto& held : held_before)
+        self->declare_lost(held, lost_reason::broken);
+    // Whether the break came before or after the grant of these, only the backend knows.
+    const auto granted_since = held_of(*self, which);
+    for (const auto& held : granted_since) {
+        try {
+            static_cast<void>(co_await verbs::is_valid(self, held));
+        } catch (const error&) {
+            // No answer is no loss: it will be found by the next renewal or extension, as in any other process.
+        }
+    }
+    co_return answer;
+}
+
+} // namespace colock::detail
