@@ -5,6 +5,7 @@ set(colock_contract_sources
     test/contract/adapter_grants.cpp
     test/contract/adapter_groups.cpp
     test/contract/adapter_listing.cpp
+    test/contract/adapter_moving.cpp
     test/contract/adapter_queues.cpp
     test/contract/adapter_several.cpp
     test/contract/contract.cpp
@@ -12,6 +13,7 @@ set(colock_contract_sources
     test/contract/locker_expiry.cpp
     test/contract/locker_groups.cpp
     test/contract/locker_locks.cpp
+    test/contract/locker_moving.cpp
     test/contract/remote.cpp
     test/contract/remote_holders.cpp
     test/contract/remote_late.cpp

@@ -36,6 +36,7 @@ public:
     void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) final;
     void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) final;
+    void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) final;
     void start_close(lease_clock::duration deadline, completion<closed> done) final;
 
 protected:
@@ -64,6 +65,8 @@ protected:
     /// Comes with `capabilities::groups`, and with `capabilities::extends_groups`. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<group_outcome> do_group(
         std::string id, group_action what, std::chrono::milliseconds ttl);
+    /// With `capabilities::tickets`, as is `export_ticket`. Default: `errc::unsupported`.
+    [[nodiscard]] virtual asio::awaitable<create_outcome> do_adopt(std::string ticket, claim_ptr claim);
     /// Default: nothing is there to be closed.
     [[nodiscard]] virtual asio::awaitable<void> do_close(lease_clock::duration deadline);
 

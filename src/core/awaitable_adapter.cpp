@@ -244,6 +244,11 @@ void awaitable_adapter::start_group(
         [](failure_ptr error) { return group_outcome{.error = std::move(error)}; });
 }
 
+void awaitable_adapter::start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done)
+{
+    spawn(*this, do_adopt(std::move(ticket), std::move(claim)), std::move(done), &create_outcome::failed);
+}
+
 void awaitable_adapter::start_close(lease_clock::duration deadline, completion<closed> done)
 {
     const auto executor = this->executor();
@@ -309,6 +314,11 @@ asio::awaitable<group_outcome> awaitable_adapter::do_group(std::string, group_ac
 {
     co_return group_outcome{
         .error = make_failure(errc::unsupported, std::string(name()) + " cannot reach a group of locks by its id")};
+}
+
+asio::awaitable<create_outcome> awaitable_adapter::do_adopt(std::string, claim_ptr)
+{
+    co_return create_outcome::failed(make_failure(errc::unsupported));
 }
 
 asio::awaitable<void> awaitable_adapter::do_close(lease_clock::duration)

@@ -138,6 +138,25 @@ void leases::begin_end(record& held, lost_reason reason, work& todo)
     clean_up_.give_back(held, todo);
 }
 
+void leases::leave_standing(record& held, work& todo)
+{
+    take_out(held);
+    held.end_reason = lost_reason::released;
+    held.move_to(phase::ended);
+    held.plan.forget_renewal();
+    shard_.timers.schedule(held, time_point::max());
+    if (key_queue* queue = shard_.queues.find(held); queue && queue->holder == &held)
+        queue->holder = nullptr;
+    // They have to learn from the backend until when they are to wait now.
+    shard_.queues.wake_heads(held, todo.wakes);
+    ++shard_.stats.releases;
+    if (shard_.options.observer)
+        todo.tell({.what = work::note::released, .subject = &held});
+    held.notify(todo.wakes);
+    // A shutdown waits for bodies, and one of them may have done this.
+    clean_up_.drained().notify(todo.wakes);
+}
+
 void leases::at_risk(record& held, work& todo)
 {
     if (shard_.options.observer)

@@ -32,6 +32,8 @@ public:
     /// One that nobody waits for.
     void hold(record& wanted, std::uint64_t fence);
     void begin_end(record& held, lost_reason reason, work& todo);
+    /// It ends here, but stands in the backend: whoever has its ticket goes on with it.
+    void leave_standing(record& held, work& todo);
     /// One that is released without further ado: it is in no list from now on.
     void take_out(record& held) { held_.erase(held_.iterator_to(held)); }
 

@@ -36,6 +36,7 @@ public:
             .several = true,
             .groups = true,
             .extends_groups = true,
+            .tickets = true,
             .immediate = true};
     }
 
@@ -73,6 +74,11 @@ public:
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override
     {
         done(store_->hand_over(*held, std::move(next)));
+    }
+    [[nodiscard]] std::string export_ticket(const claim& held) const override { return store_->export_ticket(held); }
+    void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
+    {
+        done(store_->adopt(ticket, std::move(claim)));
     }
     void start_inspect(std::string key, completion<list_outcome> done) override
     {

@@ -16,6 +16,12 @@ namespace colock::memory {
     return sent == lease_clock::time_point{} ? lease_clock::now() : sent;
 }
 
+[[nodiscard]] inline lease_clock::time_point expiry(
+    lease_clock::time_point from, std::chrono::milliseconds ttl) noexcept
+{
+    return ttl == ttl.zero() ? lease_clock::time_point::max() : saturating_add(from, ttl);
+}
+
 /// Moves a holder's claim out of the store. Its entry drops or overwrites the holder next.
 inline claim_ptr detach(holder& held) noexcept
 {
@@ -72,6 +78,17 @@ std::size_t remove_expired(
     }
     at.earliest = earliest;
     return removed;
+}
+
+/// Of those who sleep until an expiry that is now another one, one for each locker, or each of a run of readers.
+inline void wake_all(entry& at, aftermath& after)
+{
+    for (auto& place : at.queue) {
+        if (!place.waiting)
+            continue;
+        after.make_room_for_call();
+        after.wake(std::move(place.waiting));
+    }
 }
 
 inline constexpr auto unseen = [](const holder&) {};

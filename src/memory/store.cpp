@@ -11,11 +11,6 @@ namespace {
 
 using time_point = lease_clock::time_point;
 
-time_point expiry(time_point from, std::chrono::milliseconds ttl) noexcept
-{
-    return ttl == ttl.zero() ? time_point::max() : saturating_add(from, ttl);
-}
-
 /// When the wait for `at` may have an end without anybody's doing; zero: never.
 lease_clock::duration time_to_expiry(const entry& at, lock_mode wanted, time_point now)
 {
@@ -42,17 +37,6 @@ ticket* ticket_of(const claim& claim) noexcept
 bool is_queued(const ticket* place) noexcept
 {
     return place && place->is_linked();
-}
-
-/// Of those who sleep until an expiry that is now another one, one for each locker, or each of a run of readers.
-void wake_all(entry& at, aftermath& after)
-{
-    for (auto& place : at.queue) {
-        if (!place.waiting)
-            continue;
-        after.make_room_for_call();
-        after.wake(std::move(place.waiting));
-    }
 }
 
 void drop_wait(ticket& place, aftermath& after)

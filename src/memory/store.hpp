@@ -100,6 +100,9 @@ public:
     /// Takes back a grant or a place in the queue.
     [[nodiscard]] release_status give_back(claim& claim);
     [[nodiscard]] hand_over_outcome hand_over(claim& held, claim_ptr next);
+    /// Of a claim that holds.
+    [[nodiscard]] std::string export_ticket(const claim& held);
+    [[nodiscard]] create_outcome adopt(std::string_view ticket, claim_ptr claim);
     [[nodiscard]] extend_status extend(claim& claim, std::chrono::milliseconds ttl);
     [[nodiscard]] bool is_valid(claim& claim);
 

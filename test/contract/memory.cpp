@@ -19,6 +19,7 @@ const registration memory_backend({
         .several = true,
         .groups = true,
         .extends_groups = true,
+        .tickets = true,
         .immediate = true},
     // The store is the adapter's own.
     .make_environment = in_virtual_time(

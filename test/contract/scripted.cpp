@@ -201,7 +201,8 @@ const remote_registration scripted_backend({
         .events = true,
         .several = true,
         .groups = true,
-        .extends_groups = true},
+        .extends_groups = true,
+        .tickets = true},
     .make_environment = [](asio::io_context& io) { return std::make_unique<scripted_link>(io); },
 });
 

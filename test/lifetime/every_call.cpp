@@ -39,7 +39,7 @@ std::vector<fault> faults()
 {
     const std::set<operation> all{operation::create, operation::release, operation::abandon, operation::extend,
         operation::is_valid, operation::hand_over, operation::inspect, operation::break_key, operation::list,
-        operation::purge};
+        operation::purge, operation::adopt};
     return {
         {"request lost", step::lose_request(), all},
         {"reply lost", step::lose_reply(), all},
@@ -47,10 +47,10 @@ std::vector<fault> faults()
         {"access denied", step::fail(errc::access_denied), all},
         {"held back", step::hold(), all},
         {"unknown, and arrives late", step::hold_unknown(),
-            {operation::create, operation::release, operation::extend, operation::hand_over}},
+            {operation::create, operation::release, operation::extend, operation::hand_over, operation::adopt}},
         {"slow", step::pass().delay(3s), all},
         {"slower than the ttl", step::pass().delay(40s), all},
-        {"busy", step::busy(), {operation::create, operation::hand_over}},
+        {"busy", step::busy(), {operation::create, operation::hand_over, operation::adopt}},
         {"not held", step::not_held(), {operation::extend, operation::is_valid}},
         {"deaf", step::hold(), {operation::wait}},
     };
@@ -92,9 +92,7 @@ void fail_at_every_call(const scenario& scene, family how)
                 begin(scene, how, on);
                 play_out(scene, on);
                 BOOST_TEST(on.completions == 1);
-                on.others.clear();
-                on.subject = {};
-                on.group = {};
+                on.let_go();
                 play_out(scene, on);
                 BOOST_TEST(on.on.script->unused() == 0U);
                 on.on.check_clean();

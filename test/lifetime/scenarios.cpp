@@ -24,6 +24,12 @@ void others_release(stage& on)
     on.others.clear();
 }
 
+void rival_gives_up(stage& on)
+{
+    auto held = run_coro(on.on.io(), on.rival->acquire("k", {.ttl = 10h}));
+    on.ticket = run_coro(on.on.io(), held.detach());
+}
+
 void hold_subject(stage& on)
 {
     on.subject = on.on.acquire("k", {.ttl = 10h});
@@ -73,6 +79,19 @@ std::vector<scenario> make_scenarios()
         return [body](stage& s) { s.on.locker->async_with_lock("k", {.ttl = 10h}, body, s.handler()); };
     };
     const auto skip_minutes = [](stage& s) { s.on.clock.advance(s.on.io(), 2min); };
+    // What nobody adopts is let go of.
+    const auto detach_verb = [](stage& s) {
+        s.spawn([](stage& on) -> asio::awaitable<void> { on.ticket = co_await on.subject.detach(); }(s));
+    };
+    const auto detach_front = [](stage& s) {
+        s.subject.async_detach(asio::bind_cancellation_slot(s.cancel.slot(), [&s](error_code code, std::string ticket) {
+            ++s.completions;
+            s.result = code;
+            s.ticket = std::move(ticket);
+        }));
+    };
+    const auto adopt_verb = [](stage& s) { s.spawn(s.on.locker->adopt(s.ticket)); };
+    const auto adopt_front = [](stage& s) { s.on.locker->async_adopt(s.ticket, s.handler()); };
     const auto local_queue = [](stage& s) {
         mate_holds(s);
         s.join_queue();
@@ -147,6 +166,22 @@ std::vector<scenario> make_scenarios()
             },
             [](stage& s) { s.spawn(s.subject.release(on_failure::raise)); },
             [](stage& s) { s.subject.async_release(on_failure::raise, s.handler()); }, {}},
+        {"detach", hold_subject, detach_verb, detach_front, {}},
+        {"detach before a local waiter",
+            [](stage& s) {
+                hold_subject(s);
+                s.join_queue();
+                s.on.ready();
+            },
+            detach_verb, detach_front, {[](stage& s) { s.let_go(); }}},
+        {"adopt", rival_gives_up, adopt_verb, adopt_front, {}},
+        {"adopt before others that wait",
+            [](stage& s) {
+                rival_gives_up(s);
+                s.join_queue();
+                s.on.ready();
+            },
+            adopt_verb, adopt_front, {}},
         {"lost", hold_subject, [](stage& s) { s.spawn(s.subject.lost()); },
             [](stage& s) { s.subject.async_lost(s.handler()); },
             {[](stage& s) { static_cast<void>(run_coro(s.on.io(), s.rival->break_lock("k"))); },

@@ -48,6 +48,8 @@ struct stage
     std::vector<lock> others;
     lock subject;
     lock_group group;
+    /// Of a lock that was given up.
+    std::string ticket;
 
     explicit stage(behind kind) : on(kind), rival(on.memory) {}
 
@@ -103,6 +105,19 @@ struct stage
     };
     [[nodiscard]] auto handler() { return asio::bind_cancellation_slot(cancel.slot(), coded{this}); }
 
+    /// Lets go of all that is held, and of what nobody has adopted.
+    void let_go()
+    {
+        others.clear();
+        subject = {};
+        group = {};
+        try {
+            if (!ticket.empty())
+                static_cast<void>(run_coro(on.io(), rival->adopt(std::exchange(ticket, {}))));
+        } catch (const error&) {
+            // Somebody has.
+        }
+    }
     /// Waits for the key, and drops it in the next handler.
     void join_queue(acquire_options options = {})
     {

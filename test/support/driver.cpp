@@ -113,6 +113,15 @@ hand_over_outcome driver::hand_over(const claim_ptr& held, const claim_ptr& next
     return run_coro(io_, backend_->hand_over(sent_now(held), sent_now(next)), at);
 }
 
+create_outcome driver::adopt(std::string ticket, const claim_ptr& claim, where at) const
+{
+    std::optional<create_outcome> answer;
+    backend_->start_adopt(
+        std::move(ticket), sent_now(claim), [&answer](create_outcome outcome) { answer.emplace(std::move(outcome)); });
+    run_until(io_, [&] { return answer.has_value(); }, at);
+    return std::move(*answer);
+}
+
 std::vector<lock_status> driver::inspect(std::string key, where at) const
 {
     return statuses(run_coro(io_, backend_->inspect(std::move(key)), at));
@@ -213,6 +222,16 @@ create_all_outcome driver::refuse_all(const std::vector<plain_claim_ptr>& claims
         BOOST_TEST(outcome.status == create_status::busy);
     }
     return outcome;
+}
+
+std::uint64_t driver::take_over(std::string ticket, const claim_ptr& claim, where at) const
+{
+    const auto outcome = adopt(std::move(ticket), claim, at);
+    COLOCK_CALLED_FROM(at)
+    {
+        BOOST_TEST(outcome.status == create_status::granted);
+    }
+    return outcome.fence;
 }
 
 void driver::give_back(const claim_ptr& claim, where at) const

@@ -71,6 +71,7 @@ public:
     extend_outcome extend(const claim_ptr& claim, std::chrono::milliseconds ttl, where at = where::current()) const;
     valid_outcome valid(const claim_ptr& claim, where at = where::current()) const;
     hand_over_outcome hand_over(const claim_ptr& held, const claim_ptr& next, where at = where::current()) const;
+    create_outcome adopt(std::string ticket, const claim_ptr& claim, where at = where::current()) const;
     std::vector<lock_status> inspect(std::string key, where at = where::current()) const;
     std::vector<lock_status> break_key(std::string key, where at = where::current()) const;
     /// Of all pages.
@@ -92,6 +93,8 @@ public:
     /// Creates, and checks that it is busy.
     create_outcome refuse(const claim_ptr& claim, where at = where::current()) const;
     create_all_outcome refuse_all(const std::vector<plain_claim_ptr>& claims, where at = where::current()) const;
+    /// Adopts, and checks that it was granted; returns the fence.
+    std::uint64_t take_over(std::string ticket, const claim_ptr& claim, where at = where::current()) const;
     /// Releases, and checks that there was something to release.
     void give_back(const claim_ptr& claim, where at = where::current()) const;
     /// Checks what the backend says of the claim.

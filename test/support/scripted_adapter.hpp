@@ -28,9 +28,10 @@ enum class operation : unsigned char
     purge,
     create_all,
     group,
+    adopt,
     close,
 };
-inline constexpr std::size_t operation_count = 14;
+inline constexpr std::size_t operation_count = 15;
 [[nodiscard]] const char* to_string(operation what) noexcept;
 
 /// One operation that the core started.
@@ -64,8 +65,8 @@ public:
     [[nodiscard]] static step lose_reply() { return step(action::lose_reply); }
     /// Not carried out; ends with that failure. A wait has none, and just ends.
     [[nodiscard]] static step fail(errc code, std::string detail = {}, error_code cause = {});
-    /// A create is not carried out and ends as busy; of a hand_over the release is carried out; of a create_all the
-    /// first claim is in the way.
+    /// A create or an adopt is not carried out and ends as busy; of a hand_over the release is carried out; of a
+    /// create_all the first claim is in the way.
     [[nodiscard]] static step busy(lease_clock::duration retry_after = {}, std::string holder = {});
     /// A release, abandon, extend or is_valid is not carried out and answered with "not held".
     [[nodiscard]] static step not_held() { return step(action::not_held); }
@@ -199,6 +200,8 @@ public:
     void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override;
     void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override;
+    [[nodiscard]] std::string export_ticket(const claim& held) const override;
+    void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override;
     void start_close(lease_clock::duration deadline, completion<closed> done) override;
 
 private:

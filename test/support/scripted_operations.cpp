@@ -351,6 +351,20 @@ void scripted_adapter::start_group(
     run<group_outcome>({operation::group, std::move(how), {}, send, std::move(done), nullptr, {}});
 }
 
+std::string scripted_adapter::export_ticket(const claim& held) const
+{
+    return backend_->export_ticket(held);
+}
+
+void scripted_adapter::start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done)
+{
+    auto how = begin(operation::adopt, claim, claim->ttl());
+    const auto send = [ticket = std::move(ticket), claim](adapter& backend, completion<create_outcome> end) {
+        backend.start_adopt(ticket, claim, std::move(end));
+    };
+    run<create_outcome>({operation::adopt, std::move(how), {claim}, send, std::move(done), state_, {claim}});
+}
+
 void scripted_adapter::start_close(lease_clock::duration deadline, completion<closed> done)
 {
     auto how = begin({operation::close, {}, {}, std::chrono::floor<std::chrono::milliseconds>(deadline)});

@@ -1,0 +1,90 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/ticket.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+
+namespace colock::detail {
+
+namespace {
+
+/// Its number grows with each change of what follows.
+constexpr std::string_view prefix = "colock1";
+/// Far above what any adapter needs.
+constexpr std::size_t longest = 64 * 1024;
+
+constexpr std::string_view digits = "0123456789abcdef";
+
+void append_hex(std::string& to, std::string_view bytes)
+{
+    to += '.';
+    for (const char each : bytes) {
+        const auto byte = static_cast<unsigned char>(each);
+        (to += digits[byte >> 4]) += digits[byte & 15];
+    }
+}
+
+bool read_hex(std::string_view from, std::string& to)
+{
+    if (from.size() % 2 != 0)
+        return false;
+    to.reserve(from.size() / 2);
+    for (std::size_t at = 0; at < from.size(); at += 2) {
+        const auto high = digits.find(from[at]), low = digits.find(from[at + 1]);
+        if (high == digits.npos || low == digits.npos)
+            return false;
+        to += static_cast<char>(high << 4 | low);
+    }
+    return true;
+}
+
+template <class Number>
+bool read_number(std::string_view from, Number& to)
+{
+    const auto end = from.data() + from.size();
+    const auto [stopped, error] = std::from_chars(from.data(), end, to);
+    return error == std::errc() && stopped == end;
+}
+
+} // namespace
+
+std::string to_ticket(const moving_lock& moving)
+{
+    std::string ticket(prefix);
+    append_hex(ticket, moving.backend);
+    append_hex(ticket, moving.key);
+    append_hex(ticket, moving.group);
+    (ticket += '.') += moving.mode == lock_mode::shared ? 's' : 'x';
+    (ticket += '.') += std::to_string(moving.max_holders);
+    (ticket += '.') += std::to_string(moving.ttl.count());
+    append_hex(ticket, moving.proof);
+    return ticket;
+}
+
+std::optional<moving_lock> parse_ticket(std::string_view ticket)
+{
+    std::array<std::string_view, 8> parts{};
+    if (ticket.size() > longest || std::ranges::count(ticket, '.') != parts.size() - 1)
+        return std::nullopt;
+    auto rest = ticket;
+    for (auto& part : parts) {
+        const auto end = std::min(rest.find('.'), rest.size());
+        part = rest.substr(0, end);
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    moving_lock moving;
+    std::int64_t ttl = 0;
+    const bool is_read = read_hex(parts[1], moving.backend) && read_hex(parts[2], moving.key) &&
+                         read_hex(parts[3], moving.group) && read_number(parts[5], moving.max_holders) &&
+                         read_number(parts[6], ttl) && read_hex(parts[7], moving.proof);
+    if (!is_read)
+        return std::nullopt;
+    moving.mode = parts[4] == "s" ? lock_mode::shared : lock_mode::exclusive;
+    moving.ttl = std::chrono::milliseconds(ttl);
+    // Whatever else may be read in two ways is written in one.
+    return to_ticket(moving) == ticket ? std::optional(std::move(moving)) : std::nullopt;
+}
+
+} // namespace colock::detail

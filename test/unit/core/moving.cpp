@@ -1,0 +1,411 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <colock/detail/generation.hpp>
+#include <colock/observer.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string give_up(rig& on, std::string key = "k", acquire_options options = {.ttl = 10h})
+{
+    auto held = on.acquire(std::move(key), std::move(options));
+    return on.run(held.detach());
+}
+
+/// What gives back.
+std::size_t given_back(const scripted_adapter& script)
+{
+    return script.count(operation::release) + script.count(operation::abandon) + script.count(operation::hand_over);
+}
+
+/// Of one lock that nobody holds here any more.
+void break_what_stands(rig& on)
+{
+    std::size_t broken = 0;
+    on.memory->start_break("k", [&](const list_outcome& outcome) { broken = outcome.locks.size(); });
+    BOOST_TEST(broken == 1U);
+    BOOST_TEST(on.stored().empty());
+}
+
+class diary final : public observer
+{
+public:
+    void granted(std::string_view, std::uint64_t, std::chrono::nanoseconds) noexcept override { told += "granted "; }
+    void lost(std::string_view, lost_reason) noexcept override { told += "lost "; }
+    void released(std::string_view) noexcept override { told += "released "; }
+    void settled(std::string_view, bool) noexcept override { told += "settled "; }
+
+    std::string told;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(moving)
+
+BOOST_AUTO_TEST_CASE(what_is_detached_is_left_alone)
+{
+    for (const auto kind : {behind::memory, behind::scripted, behind::elsewhere, behind::immediate}) {
+        BOOST_TEST_CONTEXT(kind)
+        {
+            const auto heard = std::make_shared<diary>();
+            rig on(kind, {.observer = heard});
+            auto held = on.acquire("k", {.ttl = 10h, .renewal = renewal::automatic});
+            auto loss = on.start(held.lost());
+            on.ready();
+            if (on.script)
+                on.script->forget_calls();
+            const auto ticket = on.run(held.detach());
+            BOOST_TEST(!held.held());
+            BOOST_TEST((loss.get(on.io()) == lost_reason::released));
+            BOOST_TEST(heard->told == "granted released ");
+            BOOST_TEST(on.locker->stats().held == 0U);
+            BOOST_TEST(on.locker->stats().releases == 1U);
+            BOOST_TEST(on.locker->stats().settling == 0U);
+            BOOST_TEST(on.idle());
+            on.run(held.release(on_failure::raise));
+            held = {};
+            on.advance(5h);
+            BOOST_TEST(on.run(on.locker->shutdown()).clean());
+            on.locker.reset();
+            on.advance(4h);
+            if (on.script) {
+                BOOST_TEST(on.script->count(operation::close) == on.script->calls().size());
+            }
+            BOOST_TEST(on.stored().size() == 1U);
+            break_what_stands(on);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_detach_waits_for_what_is_under_way)
+{
+    rig on(behind::elsewhere);
+    auto held = on.acquire("k", {.ttl = 10h});
+    on.script->next(operation::extend, step::hold());
+    auto extending = on.start(held.extend(20h));
+    on.ready();
+    auto detaching = on.start(held.detach());
+    on.ready();
+    BOOST_TEST(!detaching.done());
+    BOOST_TEST(held.held());
+    on.script->deliver();
+    extending.get(on.io());
+    const auto ticket = detaching.get(on.io());
+    auto adopted = on.run(on.locker->adopt(ticket));
+    BOOST_TEST((adopted.ttl() == 20h));
+    on.run(adopted.release(on_failure::raise));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(what_is_in_doubt_is_not_detached)
+{
+    rig on(behind::elsewhere, {.retry = retry_policy::fixed(100ms)});
+    // A create that may arrive again.
+    on.script->next(operation::create, step::lose_reply());
+    auto acquiring = on.start(on.locker->acquire("k", {.ttl = 10h}));
+    on.advance_by_steps(1s, 50ms);
+    auto held = acquiring.get(on.io());
+    COLOCK_THROWS(error, errc::outcome_unknown, on.run(held.detach()));
+    BOOST_TEST(held.held());
+    held = {};
+    on.wind_down();
+    on.check_clean();
+    // An extension that may.
+    held = on.acquire("k", {.ttl = 10h});
+    on.script->next(operation::extend, step::lose_reply());
+    COLOCK_THROWS(extend_error, errc::outcome_unknown, (on.run(held.extend(20h)), 0));
+    COLOCK_THROWS(error, errc::outcome_unknown, on.run(held.detach()));
+    BOOST_TEST(held.held());
+    on.run(held.extend(20h));
+    COLOCK_THROWS(error, errc::outcome_unknown, on.run(held.detach()));
+    on.run(held.release(on_failure::raise));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(what_was_lost_or_released_is_not_detached)
+{
+    rig on;
+    auto held = on.acquire("k", {.ttl = 10s});
+    on.run(held.release());
+    COLOCK_THROWS(error, errc::not_held, on.run(held.detach()));
+    held = on.acquire("k", {.ttl = 10s});
+    on.advance(10s);
+    COLOCK_THROWS(error, errc::not_held, on.run(held.detach()));
+    BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
+    lock empty;
+    COLOCK_THROWS(validation_error, errc::invalid_options, on.run(empty.detach()));
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(nothing_moves_on_a_backend_that_cannot)
+{
+    rig on(behind::scripted);
+    auto able = on.script->capabilities();
+    able.tickets = false;
+    on.script->set_capabilities(able);
+    on.locker.emplace(on.backend());
+    auto held = on.acquire("k");
+    COLOCK_THROWS(validation_error, errc::unsupported, on.run(held.detach()));
+    BOOST_TEST(held.held());
+    COLOCK_THROWS(validation_error, errc::unsupported, on.run(on.locker->adopt("ticket")));
+    BOOST_TEST(on.script->count(operation::adopt) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_detach_that_is_cancelled_changes_nothing)
+{
+    rig on(behind::elsewhere);
+    auto held = on.acquire("k", {.ttl = 10h});
+    on.script->next(operation::extend, step::hold());
+    auto extending = on.start(held.extend(20h));
+    on.ready();
+    error_code result;
+    asio::cancellation_signal cancel;
+    held.async_detach(
+        asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const std::string&) { result = code; }));
+    on.ready();
+    cancel.emit(asio::cancellation_type::total);
+    on.ready();
+    BOOST_TEST((result == asio::error::operation_aborted), result.message());
+    BOOST_TEST(held.held());
+    on.script->deliver();
+    extending.get(on.io());
+    on.run(held.release(on_failure::raise));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(those_that_wait_here_ask_the_backend_again)
+{
+    for (const bool comes_back : {false, true}) {
+        rig on(behind::elsewhere);
+        auto able = on.script->capabilities();
+        able.fifo = false;
+        on.script->set_capabilities(able);
+        on.locker.emplace(on.backend(), locker_options{.retry = retry_policy::fixed(1h)});
+        const locker rival(on.memory);
+        auto first = on.acquire("k", {.ttl = 10h});
+        auto second = on.start(on.locker->acquire("k", {.ttl = 10h}));
+        auto third = on.start(on.locker->acquire("k", {.ttl = 10h}));
+        on.ready();
+        on.run(first.release());
+        // Without a queue at the backend, the next waits for the lease of the one that holds it here.
+        auto held = second.get(on.io());
+        on.ready();
+        const auto ticket = on.run(held.detach());
+        on.ready();
+        BOOST_TEST(!third.done());
+        auto adopted = on.run((comes_back ? *on.locker : rival).adopt(ticket));
+        on.ready();
+        BOOST_TEST(!third.done());
+        on.run(adopted.release(on_failure::raise));
+        on.ready();
+        BOOST_TEST_REQUIRE(third.done());
+        auto last = third.get(on.io());
+        on.run(last.release(on_failure::raise));
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_shutdown_does_not_wait_for_what_its_body_has_detached)
+{
+    rig on;
+    std::string ticket;
+    auto guarded = on.start(on.locker->with_lock("k", {.ttl = 10h}, [&](lock& held) -> asio::awaitable<void> {
+        co_await asio::this_coro::throw_if_cancelled(false);
+        co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+        lease_timer never(co_await asio::this_coro::executor, lease_clock::time_point::max());
+        co_await never.async_wait(asio::as_tuple);
+        co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+        ticket = co_await held.detach();
+    }));
+    on.ready();
+    auto ending = on.start(on.locker->shutdown(1h));
+    on.ready();
+    BOOST_TEST(ending.done());
+    BOOST_TEST(ending.get(on.io()).clean());
+    guarded.get(on.io());
+    BOOST_TEST(on.stored().size() == 1U);
+    COLOCK_THROWS(create_error, errc::shutting_down, on.run(on.locker->adopt(ticket)));
+    break_what_stands(on);
+}
+
+BOOST_AUTO_TEST_CASE(an_adoption_is_tried_again_until_it_is_answered)
+{
+    for (const auto& fault : {step::lose_request(), step::lose_reply(), step::fail(errc::unavailable)}) {
+        rig on(behind::elsewhere);
+        const auto ticket = give_up(on);
+        on.script->next(operation::adopt, fault);
+        on.script->next(operation::adopt, step::lose_request());
+        auto adopting = on.start(on.locker->adopt(ticket));
+        on.advance_by_steps(1s, 10ms);
+        auto adopted = adopting.get(on.io());
+        BOOST_TEST(adopted.held());
+        BOOST_TEST(on.script->count(operation::adopt) == 3U);
+        BOOST_TEST(on.locker->stats().retries == 2U);
+        // It is in doubt.
+        COLOCK_THROWS(error, errc::outcome_unknown, on.run(adopted.detach()));
+        adopted = {};
+        on.wind_down();
+        BOOST_TEST(on.script->count(operation::abandon) == 1U);
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_adoption_that_is_not_answered_ends_with_the_operation_timeout)
+{
+    const auto end = [](errc expected, const std::optional<step>& always) {
+        rig on(behind::elsewhere, {.operation_timeout = 2s});
+        const auto ticket = give_up(on);
+        on.script->always(operation::adopt, always.value_or(step::hold()));
+        auto adopting = on.start(on.locker->adopt(ticket));
+        on.advance_by_steps(1s, 50ms);
+        BOOST_TEST(!adopting.done());
+        on.advance_by_steps(1100ms, 50ms);
+        BOOST_TEST(adopting.done());
+        COLOCK_THROWS(create_error, expected, adopting.get(on.io()));
+        on.script->reset();
+        while (on.script->deliver())
+            on.ready();
+        on.wind_down();
+        BOOST_TEST(on.locker->stats().held == 0U);
+        BOOST_TEST(on.locker->stats().settling == 0U);
+        // Nobody has it, or he to whom it was given up may be followed by another.
+        if (!on.stored().empty()) {
+            auto adopted = on.run(on.locker->adopt(ticket));
+            on.run(adopted.release(on_failure::raise));
+        }
+        on.check_clean();
+    };
+    end(errc::unavailable, step::fail(errc::unavailable));
+    end(errc::outcome_unknown, step::lose_request());
+    end(errc::outcome_unknown, step::lose_reply());
+    end(errc::outcome_unknown, std::nullopt);
+}
+
+BOOST_AUTO_TEST_CASE(an_adoption_that_is_refused_is_not_tried_again)
+{
+    rig on(behind::elsewhere);
+    const auto ticket = give_up(on);
+    on.script->next(operation::adopt, step::fail(errc::access_denied));
+    COLOCK_THROWS(create_error, errc::access_denied, on.run(on.locker->adopt(ticket)));
+    on.script->next(operation::adopt, step::busy());
+    COLOCK_THROWS(create_error, errc::not_held, on.run(on.locker->adopt(ticket)));
+    BOOST_TEST(on.script->count(operation::adopt) == 2U);
+    BOOST_TEST(given_back(*on.script) == 0U);
+    break_what_stands(on);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(what_is_adopted_too_late_to_be_used_is_asked_for_again)
+{
+    rig on(behind::elsewhere);
+    const auto ticket = give_up(on);
+    on.script->next(operation::adopt, step::pass().after([&] { on.clock.skip(940ms); }));
+    auto adopting = on.start(on.locker->adopt(ticket, {.ttl = 1s}));
+    on.advance_by_steps(200ms, 10ms);
+    auto adopted = adopting.get(on.io());
+    BOOST_TEST(adopted.held());
+    BOOST_TEST(on.script->count(operation::adopt) == 2U);
+    on.run(adopted.release(on_failure::raise));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(an_adoption_that_is_given_up_leaves_nothing)
+{
+    for (const auto& fault : {step::hold(), step::hold_unknown(), step::pass().delay(3s), step::lose_reply()}) {
+        rig on(behind::elsewhere);
+        const auto ticket = give_up(on);
+        on.script->always(operation::adopt, fault);
+        error_code result;
+        asio::cancellation_signal cancel;
+        on.locker->async_adopt(
+            ticket, asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const lock&) { result = code; }));
+        on.ready();
+        cancel.emit(asio::cancellation_type::total);
+        on.ready();
+        BOOST_TEST((result == asio::error::operation_aborted), result.message());
+        on.script->reset();
+        while (on.script->deliver())
+            on.ready();
+        on.wind_down();
+        // What came to it was given back.
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_adoption_ends_with_its_locker)
+{
+    rig on(behind::elsewhere);
+    const auto ticket = give_up(on);
+    on.script->always(operation::adopt, step::fail(errc::unavailable));
+    auto adopting = on.start(on.locker->adopt(ticket));
+    on.ready();
+    on.run(on.locker->shutdown());
+    COLOCK_THROWS(create_error, errc::shutting_down, adopting.get(on.io()));
+    COLOCK_THROWS(create_error, errc::shutting_down, on.run(on.locker->adopt(ticket)));
+    break_what_stands(on);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_child_of_a_fork_neither_detaches_nor_goes_on_adopting)
+{
+    rig on(behind::elsewhere);
+    const auto ticket = give_up(on);
+    auto held = on.acquire("l");
+    on.script->next(operation::adopt, step::fail(errc::unavailable));
+    auto adopting = on.start(on.locker->adopt(ticket));
+    on.ready();
+    on.io().notify_fork(asio::execution_context::fork_prepare);
+    ++colock::detail::generation;
+    on.io().notify_fork(asio::execution_context::fork_child);
+    COLOCK_THROWS(error, errc::not_held, on.run(held.detach()));
+    COLOCK_THROWS(create_error, errc::forked, adopting.get(on.io()));
+    BOOST_TEST(on.script->count(operation::adopt) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_ticket_of_another_backend_is_refused)
+{
+    rig on(behind::scripted);
+    auto ticket = give_up(on);
+    // "memory", in hexadecimal.
+    const auto at = ticket.find("6d656d6f7279");
+    BOOST_TEST_REQUIRE(at != ticket.npos);
+    auto other = ticket;
+    other.replace(at, 12, "6d656d6f727a");
+    COLOCK_THROWS(validation_error, errc::invalid_options, on.run(on.locker->adopt(other)));
+    // That of another store looks like one of this.
+    rig another;
+    COLOCK_THROWS(create_error, errc::not_held, another.run(another.locker->adopt(ticket)));
+    auto adopted = on.run(on.locker->adopt(ticket));
+    on.run(adopted.release(on_failure::raise));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(the_options_of_an_adoption_are_checked)
+{
+    rig on;
+    const auto ticket = give_up(on);
+    COLOCK_THROWS(validation_error, errc::invalid_ttl, on.run(on.locker->adopt(ticket, {.ttl = -1ms})));
+    COLOCK_THROWS(validation_error, errc::invalid_options,
+        on.run(on.locker->adopt(ticket, {.owner = std::string(100'000, 'o')})));
+    auto adopted = on.run(on.locker->adopt(ticket));
+    on.run(adopted.release(on_failure::raise));
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
