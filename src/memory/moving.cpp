@@ -58,6 +58,9 @@ create_outcome store::adopt(std::string_view ticket, claim_ptr claim)
     if (expires < held->expires)
         wake_all(*at, after);
     after.make_room_for_claim();
+    // It leaves the group that it was in.
+    home.groups.add(claim->owner().group, *at);
+    home.groups.remove(held->data().group, *at);
     after.drop(std::exchange(held->owner, std::move(claim)));
     held->expires = expires;
     held->created = held->renewed = now;

@@ -33,6 +33,7 @@ public:
             .list = true,
             .events = true,
             .several = standard,
+            .tickets = true,
             .immediate = false};
     }
 
@@ -116,6 +117,25 @@ public:
         };
         talk().submit(make_hand_over(
             talk(), {shared_from_this(), in_two_steps}, std::move(held), std::move(next), std::move(done)));
+    }
+
+    [[nodiscard]] std::string export_ticket(const claim& held) const override { return make_ticket(config(), held); }
+
+    void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
+    {
+        if (claim->inherited()) {
+            done(create_outcome::failed(make_failure(errc::forked)));
+            return;
+        }
+        if (!may_be_ticket(ticket, claim->mode())) {
+            done(create_outcome::busy());
+            return;
+        }
+        static_cast<void>(claim->token());
+        // The name that a reader is stored under is made once.
+        if (claim->mode() == lock_mode::shared)
+            static_cast<void>(state_of(*claim));
+        talk().submit(make_adopt(talk(), std::move(ticket), std::move(claim), std::move(done)));
     }
 
     void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override

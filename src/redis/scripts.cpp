@@ -151,6 +151,70 @@ end
 return {1, fence}
 )lua";
 
+// lock fence probe; held-token token+owner ttl -> fence or 0
+// One that has adopted already is granted again. INCR is the first write, so that a server without memory refuses
+// before anything has changed. Waiters sleep until the expiry that they know of: an earlier one is announced.
+constexpr std::string_view adopt = R"lua(
+local value = redis.pcall('GET', KEYS[1])
+local token = type(value) == 'string' and string.sub(value, 1, 32)
+if token ~= ARGV[1] and token ~= string.sub(ARGV[2], 1, 32) then
+    redis.call('DEL', KEYS[3])
+    return 0
+end
+local fence = redis.call('INCR', KEYS[2])
+local left, ttl = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
+if ttl > 0 then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) else redis.call('SET', KEYS[1], ARGV[2]) end
+if ttl > 0 and (left < 0 or left > ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
+return fence
+)lua";
+
+// lock probe; held-token token ttl -> 1 or 0
+constexpr std::string_view adopt_plain = R"lua(
+local value = redis.pcall('GET', KEYS[1])
+if value ~= ARGV[1] and value ~= ARGV[2] then
+    redis.call('DEL', KEYS[2])
+    return 0
+end
+local left, ttl = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
+if ttl > 0 then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) else redis.call('SET', KEYS[1], ARGV[2]) end
+if ttl > 0 and (left < 0 or left > ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
+return 1
+)lua";
+
+// lock fence probe; s+held-token+owner s+token+owner ttl -> fence or 0
+constexpr std::string_view adopt_shared = R"lua(
+local ttl = tonumber(ARGV[3])
+local value = redis.pcall('GET', KEYS[1])
+if value == ARGV[1] or value == ARGV[2] then
+    local fence = redis.call('INCR', KEYS[2])
+    local left = redis.call('PTTL', KEYS[1])
+    if ttl > 0 then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) else redis.call('SET', KEYS[1], ARGV[2]) end
+    if ttl > 0 and (left < 0 or left > ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
+    return fence
+end
+if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then
+    redis.call('DEL', KEYS[3])
+    return 0
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+local held = ARGV[1]
+local before = redis.call('ZSCORE', KEYS[1], held)
+if not before then
+    held = ARGV[2]
+    before = redis.call('ZSCORE', KEYS[1], held)
+    if not before then return 0 end
+end
+local fence = redis.call('INCR', KEYS[2])
+redis.call('ZADD', KEYS[1], ttl > 0 and now + ttl or '+inf', ARGV[2])
+if held ~= ARGV[2] then redis.call('ZREM', KEYS[1], held) end
+local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
+if last == 'inf' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIREAT', KEYS[1], last) end
+if ttl > 0 and (before == 'inf' or tonumber(before) > now + ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
+return fence
+)lua";
+
 // lock... fence; held-token next-token+owner ttl for each -> its fence or 0, for each
 // Whoever finds his lock gone has used up a number, which harms nobody.
 constexpr std::string_view hand_over = R"lua(
@@ -384,6 +448,9 @@ const scripts& scripts::get()
         script(detail::acquire_plain),
         script(detail::acquire_shared),
         script(detail::acquire_all),
+        script(detail::adopt),
+        script(detail::adopt_plain),
+        script(detail::adopt_shared),
         script(detail::hand_over),
         script(detail::release),
         script(detail::release_many),

@@ -49,6 +49,9 @@ struct scripts
     script acquire_plain;
     script acquire_shared;
     script acquire_all;
+    script adopt;
+    script adopt_plain;
+    script adopt_shared;
     script hand_over;
     script release;
     script release_many;

@@ -54,6 +54,14 @@ enum class create_step : unsigned char
 [[nodiscard]] operation_ptr make_create_all(
     client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done);
 
+/// What another process needs to go on with a lock: the name that its holder is stored under, as far as it is compared.
+[[nodiscard]] std::string make_ticket(const settings& config, const claim& held);
+/// Whether it may be one for a claim of that mode; else nothing is held under it.
+[[nodiscard]] bool may_be_ticket(std::string_view ticket, lock_mode mode) noexcept;
+/// \param ticket one that may be one
+[[nodiscard]] operation_ptr make_adopt(
+    client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done);
+
 [[nodiscard]] operation_ptr make_give_back(
     client& owner, claim_ptr claim, completion<release_outcome> done, promise given);
 

@@ -20,8 +20,14 @@
 namespace colock::testing {
 
 /// What adapters to one Redis server can.
-inline constexpr capabilities redis_abilities{
-    .shared = true, .semaphore = true, .no_ttl = true, .fence = true, .list = true, .events = true, .several = true};
+inline constexpr capabilities redis_abilities{.shared = true,
+    .semaphore = true,
+    .no_ttl = true,
+    .fence = true,
+    .list = true,
+    .events = true,
+    .several = true,
+    .tickets = true};
 
 /// Speaks to a Redis server as an operator would, blocking.
 class redis_shell

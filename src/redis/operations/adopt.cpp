@@ -1,0 +1,149 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/operations/operations.hpp"
+
+#include "redis/operations/claim_state.hpp"
+#include "redis/operations/names.hpp"
+#include "redis/operations/script_operation.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace colock::redis::detail {
+
+std::string make_ticket(const settings& config, const claim& held)
+{
+    std::string ticket;
+    // Of a reader the whole name is looked for.
+    if (held.mode() == lock_mode::shared)
+        stored_value(config, held).append_to(ticket);
+    else
+        token_text(held).append_to(ticket);
+    return ticket;
+}
+
+bool may_be_ticket(std::string_view ticket, lock_mode mode) noexcept
+{
+    const bool is_reader = ticket.starts_with('s');
+    if (is_reader)
+        ticket.remove_prefix(1);
+    const bool has_token = ticket.size() >= token_text::size() &&
+                           ticket.substr(0, token_text::size()).find_first_not_of("0123456789abcdef") == ticket.npos;
+    return has_token && is_reader == (mode == lock_mode::shared) && (is_reader || ticket.size() == token_text::size());
+}
+
+namespace {
+
+class adopt_operation final : public script_operation
+{
+public:
+    adopt_operation(client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done)
+        : script_operation(owner), ticket_(std::move(ticket)), claim_(std::move(claim)), done_(std::move(done))
+    {
+        asked_at = claim_->sent();
+    }
+
+    [[nodiscard]] bool may_anchor() const noexcept override { return step_ == step::take && !config().plain(); }
+    [[nodiscard]] bool unwanted() const noexcept override { return step_ == step::take && claim_->cancelled(); }
+
+private:
+    enum class step : unsigned char
+    {
+        take,
+        /// Held, but with a fence that was not above the clock.
+        lift_fence,
+    };
+
+    void push(boost::redis::request& request, script::form form) override
+    {
+        if (step_ == step::lift_fence) {
+            owner_.anchor().push(request, script::form::whole);
+            request.push("INCR", config().fence_key);
+            return;
+        }
+        if (anchors)
+            owner_.anchor().push(request, script::form::whole);
+        const auto& all = scripts::get();
+        const auto key = lock_key(config(), claim_->key());
+        const auto ttl = claim_->ttl().count();
+        const stored_value value(config(), *claim_);
+        if (config().plain())
+            all.adopt_plain.push(request, form, 2, key, config().probe_key, ticket_, value, ttl);
+        else
+            (claim_->mode() == lock_mode::exclusive ? all.adopt : all.adopt_shared)
+                .push(request, form, 3, key, config().fence_key, config().probe_key, ticket_, value, ttl);
+    }
+
+    void answered(operation_ptr self) override
+    {
+        if (step_ == step::take)
+            taken(std::move(self), replies[anchors ? 1 : 0]);
+        else if (replies[1].is(reply::kind::number) && replies[1].number >= least_fence)
+            granted(replies[1].number);
+        else
+            held_without_fence(replies[0].is_error() ? replies[0] : replies[1]);
+    }
+
+    void taken(operation_ptr self, const reply& answer)
+    {
+        if (!answer.is(reply::kind::number)) {
+            done_(create_outcome::failed(refusal(answer)));
+        } else if (answer.number == 0) {
+            state_of(*claim_).granted = false;
+            note_answer(owner_, *claim_, sent_on);
+            done_(create_outcome::busy());
+        } else if (config().plain() || answer.number >= least_fence) {
+            granted(answer.number);
+        } else {
+            step_ = step::lift_fence;
+            resubmit(std::move(self));
+        }
+    }
+
+    void granted(std::int64_t fence)
+    {
+        if (!config().plain())
+            owner_.anchor().saw(fence);
+        if (auto* const state = find_state(*claim_)) {
+            state->granted = true;
+            note_answer(owner_, *claim_, sent_on);
+        }
+        done_(create_outcome::granted(config().plain() ? 0 : static_cast<std::uint64_t>(fence)));
+    }
+
+    /// To give it back would be to lose what another has trusted us with: the core asks again, or gives up.
+    void held_without_fence(const reply& why)
+    {
+        state_of(*claim_).granted = true;
+        done_(create_outcome::failed(make_failure(errc::outcome_unknown, refusal(why)->detail)));
+    }
+
+    void failed(delivery how, failure_ptr why) override
+    {
+        const bool holds = step_ == step::lift_fence;
+        if (how == delivery::unanswered || holds) {
+            auto& state = state_of(*claim_);
+            state.granted = state.granted || holds;
+            if (how == delivery::unanswered)
+                state.creates.add(sent_on);
+            if (why->code != errc::outcome_unknown)
+                why = make_failure(errc::outcome_unknown, why->detail, why->cause);
+        }
+        done_(create_outcome::failed(std::move(why)));
+    }
+
+    const std::string ticket_;
+    const claim_ptr claim_;
+    completion<create_outcome> done_;
+    step step_ = step::take;
+};
+
+} // namespace
+
+operation_ptr make_adopt(client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done)
+{
+    return std::make_unique<adopt_operation>(owner, std::move(ticket), std::move(claim), std::move(done));
+}
+
+} // namespace colock::redis::detail
