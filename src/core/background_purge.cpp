@@ -24,10 +24,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// It is extended once in an interval, which may take the operation timeout, as may each step of a sweep.
+/// It is extended before each sweep, and in one that takes more than half of it: then there is still enough for a step
+/// and a rest.
 milliseconds ttl_of_turn(const core& self)
 {
-    const auto least = 2 * self.options.purge->interval + 2 * self.options.operation_timeout;
+    const auto least = 3 * self.options.purge->interval + 2 * self.options.operation_timeout;
     return std::min(std::max(least, self.options.ttl), self.limits.max_ttl);
 }
 

@@ -89,4 +89,40 @@ COLOCK_CONTRACT_CASE(locker, an_expired_holder_frees_its_place_in_a_semaphore, &
     run_coro(on.io(), next.release(on_failure::raise));
 }
 
+COLOCK_CONTRACT_CASE(
+    locker, what_a_dead_holder_left_goes_without_anybody_asking, &capabilities::list, &capabilities::expires)
+{
+    // A reader who lives keeps its key there.
+    std::vector<claim_ptr> living;
+    const auto dead = on.another();
+    for (int i = 0; i < 20; ++i) {
+        const auto key = "k" + std::to_string(i);
+        dead.grant(on.able().shared ? on.shared(key, 0, on.short_ttl()) : on.exclusive(key, on.short_ttl()));
+        if (on.able().shared) {
+            living.push_back(on.shared(key));
+            on.grant(living.back());
+        }
+    }
+    on.pass_time(on.short_ttl());
+    const auto sweeping = on.make_locker({.purge = background_purge{.interval = on.short_ttl() / 5, .limit = 3}});
+    // In virtual time each round trip wants a step.
+    for (int i = 0; i < 40; ++i)
+        on.pass_time(on.short_ttl() / 20);
+    BOOST_TEST(run_coro(on.io(), sweeping.is_locked(locker::purge_key)));
+    BOOST_TEST(on.purge().empty());
+    for (const auto& each : living)
+        on.give_back(each);
+    BOOST_TEST(run_coro(on.io(), sweeping.shutdown()).clean());
+}
+
+COLOCK_CONTRACT_CASE(
+    locker, an_expired_lock_in_the_way_is_swept_by_whoever_asks, &capabilities::list, &capabilities::expires)
+{
+    on.another().grant(on.exclusive("k", on.short_ttl()));
+    on.pass_time(on.short_ttl());
+    auto held = run_coro(on.io(), on.make_locker().acquire("k"));
+    BOOST_TEST(on.purge().empty());
+    run_coro(on.io(), held.release(on_failure::raise));
+}
+
 } // namespace colock::contract

@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(it_ends_with_its_locker_and_gives_its_turn_back)
                     on.advance(90s);
                 BOOST_TEST(has_turn(on) == has_begun);
                 on.locker.reset();
-                on.wind_down();
+                on.ready();
                 on.check_clean();
             }
         }
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_shutdown_ends_it)
             on.advance(90s);
             const auto report = on.run(on.locker->shutdown());
             BOOST_TEST(report.clean());
-            on.wind_down();
+            on.ready();
             on.check_clean();
         }
     }
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(one_of_all_lockers_sweeps_until_it_goes)
             on.script->always(operation::release, step::hold());
         on.locker.reset();
         on.script->forget_calls();
-        on.advance_by_steps(5min, 10s);
+        on.advance_by_steps(8min, 10s);
         BOOST_TEST(on.script->count(operation::purge) == 0U);
         BOOST_TEST(other->count(operation::purge) >= 2U);
         on.script->reset();
