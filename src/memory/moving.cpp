@@ -58,7 +58,7 @@ create_outcome store::adopt(std::string_view ticket, claim_ptr claim)
     if (expires < held->expires)
         wake_all(*at, after);
     after.make_room_for_claim();
-    // It leaves the group that it was in.
+    // The group may be another.
     home.groups.add(claim->owner().group, *at);
     home.groups.remove(held->data().group, *at);
     after.drop(std::exchange(held->owner, std::move(claim)));

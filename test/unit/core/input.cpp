@@ -37,6 +37,8 @@ std::vector<refusal> refusals()
         {"long owner", "k", {.owner = std::string(257, 'o')}, errc::invalid_options},
         {"owner with a NUL", "k", {.owner = std::string("a\0", 2)}, errc::invalid_options},
         {"long comment", "k", {.comment = std::string(257, 'c')}, errc::invalid_options},
+        {"long host", "k", {.host = std::string(257, 'h')}, errc::invalid_options},
+        {"host with a NUL", "k", {.host = std::string("\0h", 2)}, errc::invalid_options},
         {"comment with a NUL", "k", {.comment = std::string("\0c", 2)}, errc::invalid_options},
         {"max_hold 0", "k", {.max_hold = 0ms}, errc::invalid_options},
         {"negative max_hold", "k", {.max_hold = -5ms}, errc::invalid_options},
@@ -164,6 +166,10 @@ BOOST_AUTO_TEST_CASE(a_locker_refuses_options_that_contradict_each_other)
         {"negative stop margin", {.stop_margin = -1ms}, errc::invalid_options},
         {"short max_hold", {.max_hold = 99ms}, errc::invalid_options},
         {"long max_hold", {.max_hold = ten_years + 1ms}, errc::invalid_options},
+        {"short purge interval", {.purge = background_purge{.interval = 99ms}}, errc::invalid_options},
+        {"long purge interval", {.purge = background_purge{.interval = 720h + 1ms}}, errc::invalid_options},
+        {"no purge limit", {.purge = background_purge{.limit = 0}}, errc::invalid_options},
+        {"large purge limit", {.purge = background_purge{.limit = 100'001}}, errc::invalid_options},
     };
     for (const auto& row : table) {
         BOOST_TEST_CONTEXT(row.what)
@@ -172,9 +178,14 @@ BOOST_AUTO_TEST_CASE(a_locker_refuses_options_that_contradict_each_other)
         }
     }
     const locker_options fine[] = {{}, {.ttl = 0ms}, {.operation_timeout = 10ms}, {.operation_timeout = 1h},
-        {.minimum_validity = 0ms}, {.stop_margin = 0ms}, {.max_hold = 100ms}};
+        {.minimum_validity = 0ms}, {.stop_margin = 0ms}, {.max_hold = 100ms},
+        {.purge = background_purge{.interval = 100ms, .limit = 1}},
+        {.purge = background_purge{.interval = 720h, .limit = 100'000}}};
     for (const auto& options : fine)
         BOOST_CHECK_NO_THROW(locker(backend, options));
+    const auto blind = std::make_shared<scripted_adapter>(backend);
+    blind->set_capabilities({.expires = true});
+    COLOCK_THROWS(validation_error, errc::unsupported, locker(blind, {.purge = background_purge{}}));
     COLOCK_THROWS(
         validation_error, errc::invalid_options, memory::make_adapter(io.get_executor(), {.sweep_interval = 0ms}));
     COLOCK_THROWS(validation_error, errc::invalid_options, memory::make_adapter(io.get_executor(), {.sweep_batch = 0}));

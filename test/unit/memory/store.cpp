@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(the_index_of_groups_goes_with_their_locks)
     BOOST_TEST(locks->known_groups() == 0U);
     create(a);
     skip(11s);
-    BOOST_TEST(locks->purge(0).size() == 1U);
+    BOOST_TEST(locks->purge(0, {}).locks.size() == 1U);
     BOOST_TEST(locks->known_groups() == 0U);
     create(a, 11s);
     create(queued, 11s);

@@ -1,0 +1,160 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <colock/awaitable_adapter.hpp>
+
+#include <algorithm>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+using wall_clock = std::chrono::system_clock;
+
+lock_status status(std::string key, std::optional<wall_clock::time_point> created = {})
+{
+    lock_status made;
+    made.key = std::move(key);
+    made.created = created;
+    return made;
+}
+
+/// Tells what it was told to, page by page; a cursor is the number of a page.
+class reciting_adapter final : public awaitable_adapter
+{
+public:
+    using awaitable_adapter::awaitable_adapter;
+
+    [[nodiscard]] std::string_view name() const noexcept override { return "recital"; }
+    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.list = true}; }
+
+    std::vector<list_outcome> pages{};
+    /// Of each step of a purge.
+    std::vector<std::size_t> limits{};
+
+protected:
+    asio::awaitable<create_outcome> do_create(claim_ptr) override { co_return create_outcome::granted(7); }
+    asio::awaitable<release_outcome> do_release(claim_ptr) override { co_return release_outcome{}; }
+    asio::awaitable<extend_outcome> do_extend(claim_ptr, std::chrono::milliseconds) override
+    {
+        co_return extend_outcome{};
+    }
+    asio::awaitable<valid_outcome> do_is_valid(claim_ptr) override { co_return valid_outcome{true, nullptr}; }
+    asio::awaitable<list_outcome> do_list(filter, std::string cursor) override
+    {
+        const auto number = cursor.empty() ? 0 : std::stoul(cursor);
+        auto page = pages.at(number);
+        if (number + 1 < pages.size())
+            page.next = std::to_string(number + 1);
+        co_return page;
+    }
+    asio::awaitable<list_outcome> do_purge(std::size_t limit, std::string cursor) override
+    {
+        limits.push_back(limit);
+        auto page = co_await do_list({}, std::move(cursor));
+        page.locks.resize(std::min(limit, page.locks.size()));
+        co_return page;
+    }
+};
+
+struct recital
+{
+    asio::io_context io;
+    std::shared_ptr<reciting_adapter> backend = std::make_shared<reciting_adapter>(io.get_executor());
+    locker by{backend};
+
+    template <class T>
+    T run(asio::awaitable<T> verb)
+    {
+        return run_coro(io, std::move(verb));
+    }
+};
+
+std::vector<std::string> keys_of(const std::vector<lock_status>& told)
+{
+    std::vector<std::string> keys;
+    for (const auto& each : told)
+        keys.push_back(each.key);
+    return keys;
+}
+
+using keys = std::vector<std::string>;
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(listing, recital)
+
+BOOST_AUTO_TEST_CASE(the_newest_come_first_and_those_of_unknown_age_last)
+{
+    const auto when = wall_clock::time_point(1000h);
+    backend->pages = {{.locks = {status("none"), status("old", when), status("new", when + 2h)}},
+        {.locks = {status("nor"), status("middle", when + 1h), status("newest", when + 3h)}}};
+    const auto sorted = keys_of(run(by.list({}, list_order::newest_first)));
+    BOOST_TEST((keys(sorted.begin(), sorted.begin() + 4) == keys{"newest", "new", "middle", "old"}));
+    BOOST_TEST((keys_of(run(by.list())) == keys{"none", "old", "new", "nor", "middle", "newest"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_list_tells_a_key_that_moves_once_and_every_holder_of_a_key)
+{
+    backend->pages = {{.locks = {status("a"), status("r"), status("r")}}, {.locks = {}},
+        {.locks = {status("b"), status("a"), status("r"), status("c"), status("c")}}};
+    BOOST_TEST((keys_of(run(by.list())) == keys{"a", "r", "r", "b", "c", "c"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_page_is_told_as_it_is)
+{
+    backend->pages = {{.locks = {status("a")}}, {.locks = {}}, {.locks = {status("a")}}};
+    auto page = run(by.list_page());
+    BOOST_TEST((keys_of(page.locks) == keys{"a"}));
+    page = run(by.list_page({}, page.next));
+    BOOST_TEST((page.locks.empty() && !page.next.empty()));
+    page = run(by.list_page({}, page.next));
+    BOOST_TEST((keys_of(page.locks) == keys{"a"}));
+    BOOST_TEST(page.next.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_cursor_that_the_backend_refuses_is_bad_input)
+{
+    backend->pages = {{.error = make_failure(errc::invalid_options, "no cursor of mine")}};
+    const auto refused = thrown_by<validation_error>([&] { static_cast<void>(run(by.list_page({}, "0"))); });
+    BOOST_TEST_REQUIRE(refused.has_value());
+    BOOST_TEST((refused->code() == errc::invalid_options));
+    BOOST_TEST(refused->detail() == "no cursor of mine");
+    BOOST_TEST(refused->backend() == "recital");
+}
+
+BOOST_AUTO_TEST_CASE(memory_refuses_the_cursors_of_others)
+{
+    rig on;
+    for (const std::string cursor : {"redis:1", "mongodb:tk", "zookeeper:00", "0.0"})
+        COLOCK_THROWS(validation_error, errc::invalid_options, on.run(on.locker->list_page({}, cursor)));
+}
+
+BOOST_AUTO_TEST_CASE(a_purge_asks_for_no_more_than_is_left_of_its_limit)
+{
+    backend->pages = {
+        {.locks = {3, status("a")}}, {.locks = {}}, {.locks = {4, status("b")}}, {.locks = {5, status("c")}}};
+    BOOST_TEST(run(by.purge(8)).size() == 8U);
+    BOOST_TEST((backend->limits == std::vector<std::size_t>{8, 5, 5, 1}));
+    backend->limits.clear();
+    BOOST_TEST(run(by.purge()).size() == 12U);
+    BOOST_TEST((backend->limits == std::vector<std::size_t>(4, 1000)));
+    backend->limits.clear();
+    BOOST_TEST(run(by.purge(2)).size() == 2U);
+    BOOST_TEST(backend->limits.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_removed_is_told_even_if_the_rest_fails)
+{
+    backend->pages = {{.locks = {2, status("a")}},
+        {.locks = {status("b")}, .error = make_failure(errc::unavailable, "gone")}, {.locks = {status("c")}}};
+    BOOST_TEST((keys_of(run(by.purge())) == keys{"a", "a", "b"}));
+    backend->pages.erase(backend->pages.begin());
+    BOOST_TEST((keys_of(run(by.purge())) == keys{"b"}));
+    backend->pages.front().locks.clear();
+    COLOCK_THROWS(error, errc::unavailable, run(by.purge()));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
