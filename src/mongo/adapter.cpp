@@ -25,7 +25,13 @@ public:
 
     [[nodiscard]] colock::capabilities capabilities() const noexcept override
     {
-        return {.shared = true, .semaphore = true, .no_ttl = true, .fence = true, .list = true, .events = true};
+        return {.shared = true,
+            .semaphore = true,
+            .no_ttl = true,
+            .fence = true,
+            .list = true,
+            .events = true,
+            .tickets = true};
     }
 
     [[nodiscard]] waiting_by waiting() const noexcept { return talk().waiting(); }
@@ -71,6 +77,18 @@ public:
             talk().submit(make_hand_over(talk(), std::move(held), std::move(next), std::move(done)));
         else
             adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
+    }
+
+    [[nodiscard]] std::string export_ticket(const claim& held) const override { return held.token().hex(); }
+
+    void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
+    {
+        if (claim->inherited())
+            done(create_outcome::failed(make_failure(errc::forked)));
+        else if (ticket.size() != 2 * token::size || ticket.find_first_not_of("0123456789abcdef") != ticket.npos)
+            done(create_outcome::busy());
+        else
+            talk().submit(make_adopt(talk(), std::move(ticket), std::move(claim), std::move(done)));
     }
 
     void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override

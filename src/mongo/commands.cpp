@@ -360,6 +360,40 @@ string hand_over(bool has_ttl)
         answer_of::after);
 }
 
+const string adopts = R"("?u")";
+const string is_adopters = equal(R"("$$i.t")", adopts);
+const string was_adopted = R"("$k")";
+
+string adopt_exclusive(bool has_ttl)
+{
+    const auto again = all_of({equal(R"("$t")", adopts), below(e, number)});
+    return find_and_modify(R"({"_id":"?k","t":{"$in":["?t","?u"]}})",
+        {set({{"k", all_of({above(x, now), either(equal(R"("$t")", token), again), may_be_granted(adopts)})}}),
+            set({{"t", cond(was_adopted, adopts, kept_t)}, {"x", cond(was_adopted, expiry(has_ttl), x)},
+                {"f", cond(was_adopted, grants_next, f)}, {"o", cond(was_adopted, literal_owner, kept_o)},
+                {"a", cond(was_adopted, now, R"("$a")")}, {"r", cond(was_adopted, now, R"("$r")")},
+                {"e", cond(was_adopted, number, e)}, {"g", told(was_adopted)}}),
+            forget_k});
+}
+
+string adopt_shared(bool has_ttl)
+{
+    const auto again = all_of({is_adopters, below(R"("$$i.e")", number)});
+    const auto end = expiry(has_ttl);
+    const auto holder = '[' +
+                        object({{"t", adopts}, {"x", end}, {"f", grants_next}, {"o", literal_owner}, {"a", now},
+                            {"r", now}, {"e", number}}) +
+                        ']';
+    const auto others = those(h, all_of({is_anothers, differs(R"("$$i.t")", adopts), lives}));
+    return find_and_modify(R"({"_id":"?k","h.t":{"$in":["?t","?u"]}})",
+        {set({{"k", all_of({above(size_of(those(h, all_of({either(is_ours, again), lives}))), "0"),
+                        may_be_granted(adopts)})}}),
+            set({{"h", cond(was_adopted, two("$concatArrays", others, holder), h)},
+                {"hx", cond(was_adopted, greater_of(hx, end), hx)}, {"f", cond(was_adopted, grants_next, f)},
+                {"g", told(was_adopted)}}),
+            forget_k});
+}
+
 string remove_all()
 {
     return find_and_modify(by_key,
@@ -414,6 +448,8 @@ commands make_all()
         .withdraw = outline(withdraw(false)),
         .refuse = outline(withdraw(true)),
         .hand_over = both(hand_over(true), hand_over(false)),
+        .adopt_exclusive = both(adopt_exclusive(true), adopt_exclusive(false)),
+        .adopt_shared = both(adopt_shared(true), adopt_shared(false)),
         .remove_all = outline(remove_all()),
         .remove_expired = outline(remove_expired()),
         .forget = outline(

@@ -66,6 +66,10 @@ struct commands
     /// `u`: token of the next holder, for whom all the other gaps are. `e` is 0 where the last holder held it still,
     /// else -1.
     create hand_over;
+    /// `t`: token of who holds it; `u`: of who adopts it, or has done so already, for whom all the other gaps are. Who
+    /// waits is told: it may expire sooner now.
+    create adopt_exclusive;
+    create adopt_shared;
     /// The answer is what was there before, whole.
     outline remove_all;
     outline remove_expired;

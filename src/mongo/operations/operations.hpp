@@ -36,6 +36,10 @@ using remote::promise;
 [[nodiscard]] operation_ptr make_hand_over(
     client& owner, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
 
+/// \param token of who holds it, in hexadecimal
+[[nodiscard]] operation_ptr make_adopt(
+    client& owner, std::string token, claim_ptr claim, completion<create_outcome> done);
+
 [[nodiscard]] operation_ptr make_key_listing(
     client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done);
 
