@@ -42,6 +42,23 @@ asio::awaitable<bool> refresh_if_nobody_does(colock::locker locker)
 }
 //]
 
+//[ moving
+asio::awaitable<std::string> reserve(colock::locker locker)
+{
+    colock::lock seat = co_await locker.acquire("seat:7", {.ttl = 5min});
+    co_await charge(7, seat.fence());
+    co_return co_await seat.detach(); // whoever gets this has the lock, until its ttl is over
+}
+
+// Elsewhere, with what was sent there.
+asio::awaitable<void> pay(colock::locker locker, std::string ticket)
+{
+    colock::lock seat = co_await locker.adopt(std::move(ticket), {.renewal = colock::renewal::automatic});
+    co_await charge(7, seat.fence()); // higher than before
+    co_await seat.release();
+}
+//]
+
 //[ shared
 asio::awaitable<void> read_catalogue(colock::locker locker)
 {
@@ -178,6 +195,21 @@ BOOST_AUTO_TEST_CASE(groups)
     colock::lock_group global = run(locker.acquire_global());
     BOOST_TEST(locked(colock::locker::global_key));
     BOOST_TEST(!locked("0"));
+}
+
+BOOST_AUTO_TEST_CASE(moving)
+{
+    const auto ticket = run(reserve(locker));
+    BOOST_TEST(locked("seat:7"));
+    BOOST_TEST(locker.held_locks().empty());
+    run(pay(locker, ticket));
+    BOOST_TEST(!locked("seat:7"));
+    BOOST_TEST(code_of(locker.adopt(ticket)) == colock::errc::not_held);
+
+    const auto late = run(reserve(locker));
+    virtual_clock::skip(5min);
+    BOOST_TEST(code_of(locker.adopt(late)) == colock::errc::not_held);
+    BOOST_TEST(code_of(locker.adopt("ticket")) == colock::errc::invalid_options);
 }
 
 BOOST_AUTO_TEST_CASE(losses)
