@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,42 @@ asio::awaitable<void> lock_again_and_again(locker by, std::vector<std::string> k
     }
 }
 
+asio::awaitable<void> pass_on(locker by, locker to, std::atomic<int>& inside)
+{
+    for (std::size_t n = 0; n < rounds; ++n) {
+        auto held = co_await by.acquire("k");
+        const bool was_alone = ++inside == 1;
+        const auto ticket = co_await held.detach();
+        auto adopted = co_await to.adopt(ticket);
+        if (--inside != 0 || !was_alone || adopted.fence() <= held.fence())
+            throw std::logic_error("somebody else had it meanwhile");
+        co_await adopted.release();
+    }
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(encounters)
+
+BOOST_AUTO_TEST_CASE(locks_move_while_others_wait)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        asio::io_context io(static_cast<int>(pool_size));
+        const auto backend = make_backend(io, kind);
+        const locker one(backend), other(backend);
+        results outcome;
+        std::atomic<int> inside{0};
+        for (int n = 0; n < workers; ++n) {
+            asio::co_spawn(io, pass_on(one, n % 2 == 0 ? one : other, inside), outcome.handler());
+            asio::co_spawn(io, lock_again_and_again(other, {"k"}), outcome.handler());
+        }
+        BOOST_TEST(run_pool(io));
+        BOOST_TEST(outcome.ended == 2 * workers);
+        BOOST_TEST(outcome.failed == 0);
+        check_idle(one);
+        check_idle(other);
+    }
+}
 
 /// A release on another thread may hand over to a group that has just found its first key held, or fail to.
 BOOST_AUTO_TEST_CASE(a_group_waits_while_its_first_key_is_handed_over)
