@@ -4,6 +4,7 @@
 #include "core/departure.hpp"
 #include "core/failures.hpp"
 #include "core/ticket.hpp"
+#include "core/validation.hpp"
 #include "core/verbs.hpp"
 
 #include <boost/asio/cancellation_state.hpp>
@@ -152,7 +153,7 @@ moving_lock read_ticket(const core& self, std::string_view ticket)
         throw validation_error(errc::invalid_options, {.backend = self.backend_name(), .detail = std::move(why)});
     };
     auto moving = parse_ticket(ticket);
-    if (!moving)
+    if (!moving || check_label("group", moving->group))
         refuse("this is not the ticket of a lock; pass on what detach() has returned, all of it");
     if (moving->backend != self.backend->name())
         refuse("the ticket is one of another kind of backend; adopt it through a locker on the same one");

@@ -388,6 +388,12 @@ BOOST_AUTO_TEST_CASE(a_ticket_of_another_backend_is_refused)
     auto other = ticket;
     other.replace(at, 12, "6d656d6f727a");
     COLOCK_THROWS(validation_error, errc::invalid_options, on.run(on.locker->adopt(other)));
+    // One that nobody has made.
+    for (const char* group : {".00.", ".6700."}) {
+        auto forged = ticket;
+        forged.replace(forged.find(".."), 2, group);
+        COLOCK_THROWS(validation_error, errc::invalid_options, on.run(on.locker->adopt(forged)));
+    }
     // That of another store looks like one of this.
     rig another;
     COLOCK_THROWS(create_error, errc::not_held, another.run(another.locker->adopt(ticket)));
