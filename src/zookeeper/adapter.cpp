@@ -43,13 +43,15 @@ public:
     [[nodiscard]] colock::capabilities capabilities() const noexcept override
     {
         const auto layout = talk().config().layout;
+        const bool standard = layout == zookeeper::layout::standard;
         return {.shared = layout != zookeeper::layout::curator_mutex,
-            .semaphore = layout == zookeeper::layout::standard,
+            .semaphore = standard,
             .no_ttl = true,
             .fifo = true,
             .fence = true,
             .list = true,
             .events = true,
+            .groups = standard,
             .expires = false};
     }
 
@@ -106,6 +108,16 @@ public:
         });
     }
 
+    void start_group(
+        std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override
+    {
+        // Who a lock's time is counted by is its holder alone.
+        if (what == group_action::extend || !talk().config().standard())
+            adapter::start_group(std::move(id), what, ttl, std::move(done));
+        else
+            talk().submit(make_group_release(talk(), std::move(id), std::move(done)));
+    }
+
     void start_purge(std::size_t, std::string cursor, completion<list_outcome> done) override
     {
         if (cursor.empty())
@@ -118,7 +130,7 @@ private:
     void give_back(claim_ptr claim, promise given, completion<release_outcome> done) override
     {
         auto* const state = find_state(*claim);
-        if (!state || (state->node.empty() && state->creates.empty())) {
+        if (!state || (state->node.empty() && state->creates.empty() && !state->indexed)) {
             if (state)
                 state->stop_waiting();
             done({release_status::not_held, nullptr});

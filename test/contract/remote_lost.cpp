@@ -261,8 +261,10 @@ COLOCK_REMOTE_CASE(a_release_of_a_group_that_is_lost_is_told, &capabilities::gro
         on.link().cut(what);
         const auto failed = on.failure_of(group.release());
         BOOST_TEST((failed.code() == errc::outcome_unknown || failed.code() == errc::unavailable), failed.what());
-        BOOST_TEST(on.run(group.release()).size() == (what == lost_part::reply ? 0U : 2U));
-        on.check_stored(0);
+        // A backend that asks more than once may have done a part of it, or nothing yet.
+        BOOST_TEST(on.run(group.release()).size() <= 2U);
+        for (const auto* key : {"a", "b"})
+            BOOST_TEST(!on.run(other.is_locked(key)));
         for (const auto& report : on.run(held.release()))
             BOOST_TEST((report.status == errc::not_held));
     });

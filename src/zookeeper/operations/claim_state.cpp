@@ -5,8 +5,10 @@ namespace colock::zookeeper::detail {
 
 void claim_state::enter(sessions& all)
 {
-    if (session != all.number())
+    if (session != all.number()) {
         leave(all);
+        indexed = false;
+    }
     session = all.number();
     if (!stay)
         stay = all.inside().enter();

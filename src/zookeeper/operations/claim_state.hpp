@@ -26,6 +26,8 @@ struct claim_state
     std::uint64_t fence = 0;
     /// It was first in the line.
     bool granted = false;
+    /// Its node in the index of its group was asked for in that session, and is, or may be, there.
+    bool indexed = false;
     /// Creates that were sent, and not answered.
     remote::doubts creates{};
 

@@ -31,12 +31,24 @@ public:
     [[nodiscard]] bool unwanted() const noexcept override { return claim_->cancelled(); }
 
 private:
+    enum class index : unsigned char
+    {
+        none,
+        asked,
+        no_folder,
+        /// It may be there still, and goes with that.
+        of_another_session,
+        there,
+    };
+
     void begin() override
     {
         auto& state = state_of(*claim_);
         state.enter(talks());
         is_creating_ = makes_folder_ = false;
-        attempts_ = 0;
+        index_ = index::none;
+        grants_with_index_ = false;
+        attempts_ = index_attempts_ = 0;
         if (!state.creates.empty())
             look_for_lost();
         else if (state.node.empty())
@@ -111,6 +123,63 @@ private:
             make();
     }
 
+    /// What is told to be held is in the index of its group. What waits may be there already, until it is given back.
+    void make_index()
+    {
+        auto* const by = ask();
+        if (!by)
+            return;
+        const auto path = index_path(config(), *claim_);
+        if (index_ == index::of_another_session)
+            by->remove(path, replied());
+        if (index_ == index::no_folder) {
+            const auto folder = group_folder(config(), claim_->owner().group);
+            by->create(groups_folder(config()), {}, node_kind::persistent, replied());
+            by->create(folder, {}, plain_folders_ ? node_kind::persistent : node_kind::container,
+                then(&create_operation::made_folder));
+        }
+        state_of(*claim_).indexed = true;
+        index_ = index::asked;
+        by->create(path, {}, node_kind::ephemeral, then(&create_operation::made_index));
+    }
+
+    void made_index(const reply& got)
+    {
+        if (got.ok()) {
+            has_index();
+        } else if (got.what == status::node_exists) {
+            if (auto* const by = ask())
+                by->exists(index_path(config(), *claim_), then(&create_operation::found_index));
+        } else if (got.what == status::no_node) {
+            make_index_again(index::no_folder, got);
+        } else {
+            end_failed(got);
+        }
+    }
+    void found_index(const reply& got)
+    {
+        if (got.ok() && got.stat.ephemeral_owner == talks().id())
+            has_index();
+        else if (got.ok() || got.what == status::no_node)
+            make_index_again(index::of_another_session, got);
+        else
+            end_failed(got);
+    }
+    void make_index_again(index why, const reply& got)
+    {
+        index_ = why;
+        if (++index_attempts_ > most_attempts)
+            end_failed(got.ok() ? trouble_ : got);
+        else
+            make_index();
+    }
+    void has_index()
+    {
+        index_ = index::there;
+        if (std::exchange(grants_with_index_, false))
+            grant();
+    }
+
     /// With the line, in one write, where more than one may stand in that.
     void make()
     {
@@ -121,6 +190,8 @@ private:
             end_failed(trouble_);
             return;
         }
+        if (is_grouped(config(), *claim_) && claim_->queues() && index_ == index::none)
+            make_index();
         is_creating_ = true;
         // The data of other libraries' folders is theirs.
         const bool enters = config().standard() && !makes_folder_;
@@ -182,6 +253,9 @@ private:
     void make_folder()
     {
         begin_round();
+        // Its answer is not awaited, either.
+        if (index_ == index::asked)
+            index_ = index::none;
         makes_folder_ = true;
         auto* const by = ask();
         if (!by)
@@ -241,6 +315,12 @@ private:
 
     void grant()
     {
+        if (is_grouped(config(), *claim_) && index_ != index::there) {
+            grants_with_index_ = true;
+            if (index_ == index::none)
+                make_index();
+            return;
+        }
         auto& state = state_of(*claim_);
         auto bound = talks().bound();
         if (!bound || bound->has_ended(lease_clock::now())) {
@@ -293,10 +373,11 @@ private:
     void failed(delivery how, failure_ptr why) override
     {
         auto& state = state_of(*claim_);
-        if (how == delivery::unanswered && std::exchange(is_creating_, false))
+        // Its index node may have failed first.
+        if (how != delivery::unsent && std::exchange(is_creating_, false))
             state.creates.add(talks().number());
         // A place in the line is something that was carried out.
-        const bool has_left_a_trace = !state.node.empty() || !state.creates.empty();
+        const bool has_left_a_trace = !state.node.empty() || !state.creates.empty() || state.indexed;
         if (!has_left_a_trace)
             state.leave(talks());
         else if (why->code == errc::unavailable)
@@ -309,6 +390,10 @@ private:
     const std::string folder_;
     const std::string prefix_;
     int attempts_ = 0;
+    int index_attempts_ = 0;
+    index index_ = index::none;
+    /// It is first in the line, and waits for its index node alone.
+    bool grants_with_index_ = false;
     /// Of those that were found, how many are still to be looked at.
     std::size_t left_ = 0;
     bool plain_folders_ = false;

@@ -36,7 +36,7 @@ private:
             leave_old_session();
         else if (!state.creates.empty())
             look();
-        else if (!state.node.empty())
+        else if (!state.node.empty() || state.indexed)
             remove();
         else
             finish();
@@ -53,14 +53,37 @@ private:
             return;
         }
         state.leave(talks());
+        state.indexed = false;
         finish();
     }
 
+    /// Its node, and that in the index of its group, in one write.
     void remove()
     {
-        if (auto* const by = ask())
-            by->leave(state_of(*claim_).node, promise_ == promise::released ? with() : company::none,
+        auto* const by = ask();
+        if (!by)
+            return;
+        const auto& state = state_of(*claim_);
+        if (state.indexed)
+            by->remove(index_path(config(), *claim_), then(&give_back_operation::removed_index));
+        if (!state.node.empty())
+            by->leave(state.node, promise_ == promise::released ? with() : company::none,
                 then(&give_back_operation::removed));
+    }
+
+    void removed_index(const reply& got)
+    {
+        auto& state = state_of(*claim_);
+        if (got.ok() || got.what == status::no_node) {
+            state.indexed = false;
+            if (state.node.empty())
+                finish();
+        } else if (got.what == status::unanswered) {
+            // What has been released stays released meanwhile.
+            begin_anew();
+        } else {
+            end_failed(got);
+        }
     }
 
     void removed(const reply& got)
@@ -70,9 +93,11 @@ private:
             return;
         }
         // A place in the line is no lock.
-        is_released_ = got.ok() && state_of(*claim_).granted;
+        is_released_ = is_released_ || (got.ok() && state_of(*claim_).granted);
         state_of(*claim_).leave(talks());
-        finish();
+        // Behind this, the answer of the index.
+        if (!state_of(*claim_).indexed)
+            finish();
     }
 
     /// What was made without our hearing of it: only in its own session, and behind what was sent there.
@@ -97,7 +122,10 @@ private:
         left_ = found.size();
         if (found.empty()) {
             state_of(*claim_).leave(talks());
-            finish();
+            if (state_of(*claim_).indexed)
+                remove();
+            else
+                finish();
             return;
         }
         auto* const by = ask();
@@ -108,6 +136,8 @@ private:
             state_of(*claim_).node = child_path(folder, each);
             by->remove(state_of(*claim_).node, then(&give_back_operation::removed_one));
         }
+        if (state_of(*claim_).indexed)
+            by->remove(index_path(config(), *claim_), then(&give_back_operation::removed_index));
     }
 
     void removed_one(const reply& got)

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -291,6 +292,47 @@ private:
     std::size_t unlisted_ = 0;
 };
 
+/// Of the keys that the index of a group names. What is in the index belongs to the claims, and goes with them.
+class group_operation final : public listing_operation
+{
+public:
+    group_operation(client& owner, std::string id, completion<group_outcome> done)
+        : listing_operation(owner, key_purpose::remove, filter{.group = id},
+              [done = std::move(done)](
+                  list_outcome outcome) mutable { done({std::move(outcome.locks), std::move(outcome.error)}); }),
+          folder_(group_folder(config(), id))
+    {
+    }
+
+private:
+    void ask_for_keys(requests& by) override
+    {
+        ++open_;
+        by.children(folder_, then(&group_operation::index_listed));
+    }
+
+    void index_listed(const reply& got)
+    {
+        if (!is_there(got))
+            return;
+        auto* const by = ask();
+        if (!by)
+            return;
+        std::set<std::string> keys;
+        for (const auto& name : got.names) {
+            if (auto key = indexed_key(name))
+                keys.insert(std::move(*key));
+        }
+        for (const auto& key : keys)
+            look_at(*by, key);
+        end_one();
+    }
+
+    [[nodiscard]] std::string next() const override { return {}; }
+
+    const std::string folder_;
+};
+
 } // namespace
 
 operation_ptr make_key_listing(
@@ -326,6 +368,11 @@ std::optional<page_start> page_start::from(std::string_view cursor, std::size_t 
         return std::nullopt;
     page_start start{high * digits.size() + low, std::string(where->substr(2))};
     return start.bucket < folders ? std::optional(std::move(start)) : std::nullopt;
+}
+
+operation_ptr make_group_release(client& owner, std::string id, completion<group_outcome> done)
+{
+    return operation_ptr(new group_operation(owner, std::move(id), std::move(done)));
 }
 
 operation_ptr make_purge(client& owner, completion<list_outcome> done)

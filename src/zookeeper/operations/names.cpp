@@ -30,6 +30,32 @@ std::string claim_prefix(const settings& config, const claim& of)
     return node_prefix(config.layout, of.token().hex(), role_of(of));
 }
 
+std::string groups_folder(const settings& config)
+{
+    return child_path(config.chroot(), ".g");
+}
+
+std::string group_folder(const settings& config, std::string_view id)
+{
+    return child_path(groups_folder(config), encode_key(id));
+}
+
+bool is_grouped(const settings& config, const claim& of) noexcept
+{
+    return config.standard() && !of.owner().group.empty();
+}
+
+std::string index_path(const settings& config, const claim& of)
+{
+    return child_path(group_folder(config, of.owner().group), of.token().hex() + '~' + encode_key(of.key()));
+}
+
+std::optional<std::string> indexed_key(std::string_view name)
+{
+    constexpr auto before = 2 * token::size;
+    return name.size() > before && name[before] == '~' ? decode_key(name.substr(before + 1)) : std::nullopt;
+}
+
 std::string to_text(const claim& of, std::chrono::milliseconds ttl)
 {
     auto text = std::to_string(ttl.count()) + ' ' + std::to_string(of.max_holders()) + '\n';

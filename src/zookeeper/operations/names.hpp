@@ -22,6 +22,14 @@ namespace colock::zookeeper::detail {
 [[nodiscard]] role role_of(const claim& of) noexcept;
 /// What the names of a claim's nodes begin with.
 [[nodiscard]] std::string claim_prefix(const settings& config, const claim& of);
+/// The folder of a group's index, and the one that all of those are in.
+[[nodiscard]] std::string groups_folder(const settings& config);
+[[nodiscard]] std::string group_folder(const settings& config, std::string_view id);
+/// Whether a claim has an index node, and where. The data of other layouts' nodes names no group.
+[[nodiscard]] bool is_grouped(const settings& config, const claim& of) noexcept;
+[[nodiscard]] std::string index_path(const settings& config, const claim& of);
+/// The key in such a node's name; nothing for what is not ours.
+[[nodiscard]] std::optional<std::string> indexed_key(std::string_view name);
 [[nodiscard]] std::string child_path(std::string_view folder, std::string_view name);
 
 /// What a node of ours holds.

@@ -56,6 +56,9 @@ struct page_start
 [[nodiscard]] operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done);
 
 /// Nothing expires at the server; but one that is away has not said so.
+/// Of all that hold something under that id.
+[[nodiscard]] operation_ptr make_group_release(client& owner, std::string id, completion<group_outcome> done);
+
 [[nodiscard]] operation_ptr make_purge(client& owner, completion<list_outcome> done);
 
 } // namespace colock::zookeeper::detail

@@ -23,6 +23,7 @@ inline constexpr capabilities zookeeper_abilities{.shared = true,
     .fence = true,
     .list = true,
     .events = true,
+    .groups = true,
     .expires = false};
 
 /// The port of the server that tests share.
