@@ -86,6 +86,24 @@ asio::awaitable<void> transfer(colock::locker locker, std::string from, std::str
 }
 //]
 
+//[ group_by_id
+// One process collects what an order needs.
+asio::awaitable<colock::lock_group> reserve(colock::locker locker, std::string order)
+{
+    colock::lock_group all = locker.group("order:" + order);
+    co_await all.acquire("stock:apples");
+    co_await all.acquire("stock:pears");
+    co_return all;
+}
+
+// Another one, which knows no more than the order, gives all of it back.
+asio::awaitable<std::size_t> cancel(colock::locker locker, std::string order)
+{
+    const auto released = co_await locker.group("order:" + order).release();
+    co_return released.size();
+}
+//]
+
 //[ lost
 // Without with_lock: the work asks before each step that matters.
 asio::awaitable<int> work_while_held(colock::lock& lock)
@@ -210,6 +228,17 @@ BOOST_AUTO_TEST_CASE(moving)
     virtual_clock::skip(5min);
     BOOST_TEST(code_of(locker.adopt(late)) == colock::errc::not_held);
     BOOST_TEST(code_of(locker.adopt("ticket")) == colock::errc::invalid_options);
+}
+
+BOOST_AUTO_TEST_CASE(groups_by_their_id)
+{
+    colock::lock_group mine = run(reserve(locker, "7"));
+    BOOST_TEST(locked("stock:pears"));
+    BOOST_TEST(run(cancel(locker, "8")) == 0);
+    BOOST_TEST(run(cancel(locker, "7")) == 2);
+    BOOST_TEST(!locked("stock:pears"));
+    BOOST_TEST(!mine.held());
+    BOOST_TEST(run(cancel(locker, "7")) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(losses)
