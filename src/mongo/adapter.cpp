@@ -31,6 +31,8 @@ public:
             .fence = true,
             .list = true,
             .events = true,
+            .groups = true,
+            .extends_groups = true,
             .tickets = true};
     }
 
@@ -77,6 +79,13 @@ public:
             talk().submit(make_hand_over(talk(), std::move(held), std::move(next), std::move(done)));
         else
             adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
+    }
+
+    void start_group(
+        std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override
+    {
+        index_once();
+        talk().submit(make_group_action(talk(), std::move(id), what, ttl, std::move(done)));
     }
 
     [[nodiscard]] std::string export_ticket(const claim& held) const override { return held.token().hex(); }
@@ -131,7 +140,8 @@ private:
         start_indexes([self = std::weak_ptr(std::static_pointer_cast<mongo_adapter>(shared_from_this()))](
                           const failure_ptr& why) {
             if (const auto told = self.lock(); told && why)
-                told->notify_warning("the indexes could not be made, so list and purge may take long: " + why->detail);
+                told->notify_warning(
+                    "the indexes could not be made, so list, purge and groups may take long: " + why->detail);
         });
     }
 

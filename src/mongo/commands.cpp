@@ -318,6 +318,29 @@ string extend_shared(bool has_ttl)
     return extend_shared(end, now, below(end, R"("$$i.x")"));
 }
 
+string lengthen(const string& query, const string& stage)
+{
+    return R"({"q":)" + query + R"(,"u":[)" + stage + "]}";
+}
+string lengthen_exclusive()
+{
+    const auto end = expiry(true);
+    const auto sooner = all_of({above(x, now), below(x, end)});
+    return lengthen(by_holder, set({{"x", cond(sooner, end, R"("$x")")}, {"r", cond(sooner, now, R"("$r")")}}));
+}
+
+string lengthen_shared()
+{
+    const auto end = expiry(true);
+    const auto sooner = all_of({is_ours, lives, below(R"("$$i.x")", end)});
+    const auto changed =
+        R"({"t":"$$i.t","x":)" + end + R"(,"f":"$$i.f","o":"$$i.o","a":"$$i.a","r":)" + now + R"(,"e":"$$i.e"})";
+    const auto any = above(size_of(those(h, sooner)), "0");
+    return lengthen(by_shared_holder,
+        set({{"h", R"({"$map":{"input":"$h","as":"i","in":)" + cond(sooner, changed, R"("$$i")") + "}}"},
+            {"hx", cond(any, greater_of(hx, end), hx)}}));
+}
+
 string touch_exclusive()
 {
     const auto held = all_of({above(x, now), below(now, R"("?l")"), below(e, number)});
@@ -441,6 +464,8 @@ commands make_all()
         .look = outline(R"({"projection":)" + shown_of_locks + R"(,"limit":"?n","batchSize":"?n","singleBatch":true})"),
         .release_exclusive = outline(release_exclusive()),
         .release_shared = outline(release_shared()),
+        .lengthen_exclusive = outline(lengthen_exclusive()),
+        .lengthen_shared = outline(lengthen_shared()),
         .extend_exclusive = both(extend_exclusive(true), extend_exclusive(false)),
         .extend_shared = both(extend_shared(true), extend_shared(false)),
         .touch_exclusive = outline(touch_exclusive()),

@@ -56,6 +56,10 @@ struct commands
     /// As the first four for all below. Nothing matches, or nothing changes, for what is not held any more.
     outline release_exclusive;
     outline release_shared;
+    /// Statements of an update, of a group's holders, by whoever knows its id: never sooner than it was, so it may come
+    /// late, and is no request of the holder's.
+    outline lengthen_exclusive;
+    outline lengthen_shared;
     create extend_exclusive;
     create extend_shared;
     outline touch_exclusive;

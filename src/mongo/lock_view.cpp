@@ -161,9 +161,9 @@ std::int64_t lock_view::free_at(const claim& of, std::int64_t now) const noexcep
     return until > now ? until : 0;
 }
 
-std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, std::int64_t now)
+std::vector<known_holder> read_known_holders(const bson_iter_t& fields, holders which, std::int64_t now)
 {
-    std::vector<lock_status> found;
+    std::vector<known_holder> found;
     std::string key;
     const auto add = [&](whole_holder each, lock_mode mode) {
         if (each.view.token.empty() || (each.view.expires > now) != (which == holders::live))
@@ -172,7 +172,7 @@ std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, 
         each.status.fence = static_cast<std::uint64_t>(each.view.fence);
         if (each.view.expires != never)
             each.status.remaining = std::chrono::milliseconds(std::max<std::int64_t>(each.view.expires - now, 0));
-        found.push_back(std::move(each.status));
+        found.push_back({std::string(each.view.token), std::move(each.status)});
     };
     whole_holder exclusive;
     for_each(fields, [&](const bson_iter_t& field) {
@@ -190,7 +190,15 @@ std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, 
     });
     add(std::move(exclusive), lock_mode::exclusive);
     for (auto& each : found)
-        each.key = key;
+        each.status.key = key;
+    return found;
+}
+
+std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, std::int64_t now)
+{
+    std::vector<lock_status> found;
+    for (auto& each : read_known_holders(fields, which, now))
+        found.push_back(std::move(each.status));
     return found;
 }
 
@@ -200,7 +208,9 @@ document to_document(const owner_data& owner)
     append_bytes(*made.get(), "host", owner.host);
     append_bytes(*made.get(), "owner", owner.owner);
     append_bytes(*made.get(), "comment", owner.comment);
-    append_bytes(*made.get(), "group", owner.group);
+    // The index of groups has those alone that name one.
+    if (!owner.group.empty())
+        append_bytes(*made.get(), "group", owner.group);
     return made;
 }
 

@@ -73,6 +73,14 @@ enum class holders : unsigned char
 };
 [[nodiscard]] std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, std::int64_t now);
 
+/// One of them, by what it can be released or extended with.
+struct known_holder
+{
+    std::string token;
+    lock_status status;
+};
+[[nodiscard]] std::vector<known_holder> read_known_holders(const bson_iter_t& fields, holders which, std::int64_t now);
+
 /// The document that stands for an owner.
 [[nodiscard]] document to_document(const owner_data& owner);
 

@@ -145,7 +145,8 @@ document list_query(const filter& wanted, const page_start& from, std::int64_t n
     all.add(held, {{"n", now}});
     if (wanted.key_prefix && from.is_text())
         add_prefix(all, *wanted.key_prefix);
-    if (wanted.group)
+    // Who is of no group has none stored.
+    if (wanted.group && !wanted.group->empty())
         all.add(R"({"$or":[{"o.group":"?v"},{"h.o.group":"?v"}]})", {{"v", bytes{*wanted.group}}});
     if (wanted.owner)
         all.add(R"({"$or":[{"o.owner":"?v"},{"h.o.owner":"?v"}]})", {{"v", bytes{*wanted.owner}}});

@@ -22,11 +22,15 @@ public:
         : Base(owner), claim_(std::move(claim)), token_(claim_->token().hex()), done_(std::move(done))
     {
     }
+    give_back_operation(client& owner, std::string token, completion<release_outcome> done)
+        : Base(owner), token_(std::move(token)), done_(std::move(done))
+    {
+    }
 
 protected:
     void over(release_status what, bool others_wait = false)
     {
-        if (auto* const state = find_state(*claim_)) {
+        if (auto* const state = claim_ ? find_state(*claim_) : nullptr) {
             state->granted = false;
             state->intends = false;
             state->source.reset();
@@ -36,6 +40,7 @@ protected:
     }
     void confirmed(const answer&) { over(release_status::not_held); }
 
+    /// Null where the lock is another's.
     const claim_ptr claim_;
     const std::string token_;
 
@@ -48,26 +53,34 @@ private:
 class release_operation final : public give_back_operation<joining_operation>
 {
 public:
-    using give_back_operation::give_back_operation;
+    release_operation(client& owner, claim_ptr claim, completion<release_outcome> done)
+        : give_back_operation(owner, std::move(claim), std::move(done)), mode_(claim_->mode())
+    {
+    }
+    release_operation(client& owner, const known_holder& other, completion<release_outcome> done)
+        : give_back_operation(owner, other.token, std::move(done)), others_key_(other.status.key),
+          mode_(other.status.mode)
+    {
+    }
 
 private:
-    [[nodiscard]] std::string_view key() const noexcept override { return claim_->key(); }
+    [[nodiscard]] std::string_view key() const noexcept override { return claim_ ? claim_->key() : others_key_; }
     [[nodiscard]] bool gives_back() const noexcept override { return true; }
-    [[nodiscard]] bool is_shared() const noexcept { return claim_->mode() == lock_mode::shared; }
+    [[nodiscard]] bool is_shared() const noexcept { return mode_ == lock_mode::shared; }
 
     void begin() override
     {
         const auto& all = commands::get();
         const auto& which = is_shared() ? all.release_shared : all.release_exclusive;
-        ask(which.filled({{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token_)},
-                {"m", write_patience()}}),
+        ask(which.filled(
+                {{"c", collection()}, {"k", bytes{key()}}, {"t", std::string_view(token_)}, {"m", write_patience()}}),
             &release_operation::told);
     }
     void write(bson_t& to) override
     {
         const auto& all = commands::get();
         const auto& which = is_shared() ? all.join_release_shared : all.join_release_exclusive;
-        which.append_to(to, {{"k", bytes{claim_->key()}}, {"t", std::string_view(token_)}});
+        which.append_to(to, {{"k", bytes{key()}}, {"t", std::string_view(token_)}});
     }
 
     void told(const answer& got)
@@ -94,6 +107,9 @@ private:
         talks().heard(failed);
         over(release_status::released);
     }
+
+    const std::string others_key_;
+    const lock_mode mode_;
 };
 
 class abandon_operation final : public give_back_operation<command_operation>
@@ -132,6 +148,11 @@ private:
 };
 
 } // namespace
+
+operation_ptr make_release_of(client& owner, const known_holder& other, completion<release_outcome> done)
+{
+    return operation_ptr(new release_operation(owner, other, std::move(done)));
+}
 
 operation_ptr make_give_back(client& owner, claim_ptr claim, completion<release_outcome> done, promise given)
 {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mongo/client.hpp"
+#include "mongo/lock_view.hpp"
 #include "mongo/query.hpp"
 #include "remote/operation.hpp"
 #include "remote/purpose.hpp"
@@ -27,6 +28,9 @@ using remote::promise;
 [[nodiscard]] operation_ptr make_give_back(
     client& owner, claim_ptr claim, completion<release_outcome> done, promise given);
 
+/// Of one that is held by whomever.
+[[nodiscard]] operation_ptr make_release_of(client& owner, const known_holder& other, completion<release_outcome> done);
+
 [[nodiscard]] operation_ptr make_extend(
     client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done);
 
@@ -49,6 +53,10 @@ using remote::promise;
 /// \param limit 0: as many as one step removes
 [[nodiscard]] operation_ptr make_purge(
     client& owner, std::size_t limit, page_start from, completion<list_outcome> done);
+
+/// \param ttl of an extension
+[[nodiscard]] operation_ptr make_group_action(
+    client& owner, std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done);
 
 [[nodiscard]] operation_ptr make_indexes(client& owner, completion<failure_ptr> done);
 

@@ -20,8 +20,15 @@
 namespace colock::testing {
 
 /// What adapters to MongoDB can.
-inline constexpr capabilities mongodb_abilities{
-    .shared = true, .semaphore = true, .no_ttl = true, .fence = true, .list = true, .events = true, .tickets = true};
+inline constexpr capabilities mongodb_abilities{.shared = true,
+    .semaphore = true,
+    .no_ttl = true,
+    .fence = true,
+    .list = true,
+    .events = true,
+    .groups = true,
+    .extends_groups = true,
+    .tickets = true};
 
 /// Why there is no server; empty: there is one.
 [[nodiscard]] std::string missing_mongodb();
