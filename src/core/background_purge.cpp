@@ -24,8 +24,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// It is extended before each sweep, and in one that takes more than half of it: then there is still enough for a step
-/// and a rest.
+/// It is extended at the first step of a sweep that finds less than half of it left: the other half is enough for that
+/// step and a rest.
 milliseconds ttl_of_turn(const core& self)
 {
     const auto least = 3 * self.options.purge->interval + 2 * self.options.operation_timeout;
@@ -102,9 +102,7 @@ asio::awaitable<void> purge_in_background(std::shared_ptr<core> self)
     complaint trouble(*self);
     do {
         try {
-            if (turn && turn->held())
-                co_await turn->extend(ttl_of_turn(*self));
-            else
+            if (!turn || !turn->held())
                 turn = co_await verbs::try_acquire(self, ask_for_turn(self));
             if (turn)
                 co_await sweep(self, *turn);

@@ -180,6 +180,7 @@ BOOST_AUTO_TEST_CASE(one_of_all_lockers_sweeps_until_it_goes)
         locker second(other, sweeping);
         on.advance_by_steps(5min, 10s);
         BOOST_TEST(on.script->count(operation::purge) >= 4U);
+        BOOST_TEST(on.script->count(operation::create) == 1U);
         BOOST_TEST(other->count(operation::purge) == 0U);
         if (!says_goodbye)
             on.script->always(operation::release, step::hold());
