@@ -33,6 +33,8 @@ public:
             .list = true,
             .events = true,
             .several = standard,
+            .groups = standard,
+            .extends_groups = standard,
             .tickets = true,
             .immediate = false};
     }
@@ -58,6 +60,9 @@ public:
             if (talk().writers().may_wait(*claim))
                 first = create_step::by_script;
         }
+        // The index of its group is written with it.
+        if (is_grouped(config(), *claim))
+            first = create_step::by_script;
         talk().submit(make_create(talk(), std::move(claim), std::move(done), first));
     }
 
@@ -107,7 +112,8 @@ public:
         const auto* const state = find_state(*next);
         const bool simple = held->mode() == lock_mode::exclusive && next->mode() == lock_mode::exclusive &&
                             held->key() == next->key() && !held->tainted() && !held->inherited() &&
-                            !next->inherited() && !(state && state->intent);
+                            !next->inherited() && !(state && state->intent) && !is_grouped(config(), *held) &&
+                            !is_grouped(config(), *next);
         if (config().plain() || !simple) {
             adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
             return;
@@ -117,6 +123,15 @@ public:
         };
         talk().submit(make_hand_over(
             talk(), {shared_from_this(), in_two_steps}, std::move(held), std::move(next), std::move(done)));
+    }
+
+    void start_group(
+        std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override
+    {
+        if (config().plain())
+            adapter::start_group(std::move(id), what, ttl, std::move(done));
+        else
+            talk().submit(make_group_action(talk(), std::move(id), what, ttl, std::move(done)));
     }
 
     [[nodiscard]] std::string export_ticket(const claim& held) const override { return make_ticket(config(), held); }

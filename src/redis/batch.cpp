@@ -49,13 +49,14 @@ void batch::join(std::string_view fence_key, std::string_view probe_key)
             each.place = each.joint->count - 1;
     }
     // One alone is cheaper by itself.
-    for (auto* each : {&joint_.releases, &joint_.hand_overs}) {
+    for (auto* each : {&joint_.releases, &joint_.group_releases, &joint_.hand_overs}) {
         if (each->count != 1)
             continue;
         each->clear();
         std::ranges::find(slots_, each, &slot::joint)->joint = nullptr;
     }
     push(joint_.releases, scripts::get().release_many, {probe_key});
+    push(joint_.group_releases, scripts::get().release_members, {probe_key});
     push(joint_.hand_overs, scripts::get().hand_over, {fence_key});
 }
 
@@ -75,7 +76,7 @@ void batch::push(const joint_script& joint, const script& which, std::initialize
 
 joint_script* batch::reading() noexcept
 {
-    for (auto* each : {&joint_.releases, &joint_.hand_overs}) {
+    for (auto* each : {&joint_.releases, &joint_.group_releases, &joint_.hand_overs}) {
         if (each->count > 0 && !each->read)
             return each;
     }
@@ -227,6 +228,7 @@ void batch::clear()
     current_ = 0;
     complete_ = 0;
     joint_.releases.clear();
+    joint_.group_releases.clear();
     joint_.hand_overs.clear();
     fences_ = 0;
     fence_ = {};

@@ -80,6 +80,8 @@ private:
 struct joint_scripts
 {
     joint_script releases{};
+    /// The same of locks that belong to groups.
+    joint_script group_releases{};
     joint_script hand_overs{};
 };
 

@@ -1,12 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/scripts.hpp"
 
+#include "redis/scripts_of_groups.hpp"
 #include "redis/scripts_of_several.hpp"
 
 #include <openssl/evp.h>
 
 #include <array>
 #include <new>
+#include <utility>
 
 namespace colock::redis::detail {
 
@@ -39,7 +41,8 @@ end
 return 1
 )lua";
 
-// lock fence intent; token+owner ttl intent-ttl intent-registered -> {1, fence} or {0, remaining ms, owner[, intent]}
+// lock fence intent[ index]; token+owner ttl intent-ttl intent-registered -> {1, fence} or {0, remaining ms, owner[,
+// intent]}
 constexpr std::string_view acquire = R"lua(
 local ttl = tonumber(ARGV[2])
 local token = string.sub(ARGV[1], 1, 32)
@@ -74,9 +77,11 @@ if not set() then
     end
 end
 if ARGV[4] == '1' and redis.call('GET', KEYS[3]) == token then redis.call('DEL', KEYS[3]) end
-local fence = redis.pcall('INCR', KEYS[2])
+local refused = KEYS[4] and enter(KEYS[4], token .. KEYS[1], ttl)
+local fence = refused or redis.pcall('INCR', KEYS[2])
 if type(fence) == 'table' then
     redis.call('DEL', KEYS[1])
+    if KEYS[4] then leave(KEYS[4], token .. KEYS[1]) end
     return fence
 end
 return {1, fence}
@@ -95,7 +100,7 @@ end
 return {1, 0}
 )lua";
 
-// lock fence intent probe; s+token+owner ttl max-holders -> {1, fence} or {0, remaining ms, owner}
+// lock fence intent probe[ index]; s+token+owner ttl max-holders -> {1, fence} or {0, remaining ms, owner}
 // A reader that came alone is a string; with a second one it becomes the first member of a set. ZADD is the first
 // write, so that a server without memory refuses before anything has changed. A set expires no sooner than its last
 // member, which is all that is needed of its expiry: the members' own are their scores.
@@ -143,15 +148,18 @@ if limit > 0 and not alone then
 end
 if ttl == 0 then redis.call('PERSIST', KEYS[1])
 elseif left ~= -1 and left < ttl then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-local fence = redis.pcall('INCR', KEYS[2])
+local member = string.sub(ARGV[1], 2, 33) .. KEYS[1]
+local refused = KEYS[5] and enter(KEYS[5], member, ttl)
+local fence = refused or redis.pcall('INCR', KEYS[2])
 if type(fence) == 'table' then
     if alone then redis.call('DEL', KEYS[1]) else redis.call('ZREM', KEYS[1], ARGV[1]) end
+    if KEYS[5] then leave(KEYS[5], member) end
     return fence
 end
 return {1, fence}
 )lua";
 
-// lock fence probe; held-token token+owner ttl -> fence or 0
+// lock fence probe [index]; held-token token+owner ttl -> fence or 0
 // One that has adopted already is granted again. INCR is the first write, so that a server without memory refuses
 // before anything has changed. Waiters sleep until the expiry that they know of: an earlier one is announced.
 constexpr std::string_view adopt = R"lua(
@@ -163,6 +171,11 @@ if token ~= ARGV[1] and token ~= string.sub(ARGV[2], 1, 32) then
 end
 local fence = redis.call('INCR', KEYS[2])
 local left, ttl = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
+if KEYS[4] then
+    local refused = enter(KEYS[4], string.sub(ARGV[2], 1, 32) .. KEYS[1], ttl)
+    if refused then return refused end
+    if token == ARGV[1] then leave(KEYS[4], token .. KEYS[1]) end
+end
 if ttl > 0 then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) else redis.call('SET', KEYS[1], ARGV[2]) end
 if ttl > 0 and (left < 0 or left > ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
 return fence
@@ -181,12 +194,21 @@ if ttl > 0 and (left < 0 or left > ttl) then redis.pcall('PUBLISH', KEYS[1], '')
 return 1
 )lua";
 
-// lock fence probe; s+held-token+owner s+token+owner ttl -> fence or 0
+// lock fence probe [index]; s+held-token+owner s+token+owner ttl -> fence or 0
 constexpr std::string_view adopt_shared = R"lua(
 local ttl = tonumber(ARGV[3])
+local function adopts(held)
+    local fence = redis.call('INCR', KEYS[2])
+    if not KEYS[4] then return fence end
+    local refused = enter(KEYS[4], string.sub(ARGV[2], 2, 33) .. KEYS[1], ttl)
+    if refused then return nil, refused end
+    if held == ARGV[1] then leave(KEYS[4], string.sub(held, 2, 33) .. KEYS[1]) end
+    return fence
+end
 local value = redis.pcall('GET', KEYS[1])
 if value == ARGV[1] or value == ARGV[2] then
-    local fence = redis.call('INCR', KEYS[2])
+    local fence, refused = adopts(value)
+    if refused then return refused end
     local left = redis.call('PTTL', KEYS[1])
     if ttl > 0 then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) else redis.call('SET', KEYS[1], ARGV[2]) end
     if ttl > 0 and (left < 0 or left > ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
@@ -206,7 +228,8 @@ if not before then
     before = redis.call('ZSCORE', KEYS[1], held)
     if not before then return 0 end
 end
-local fence = redis.call('INCR', KEYS[2])
+local fence, refused = adopts(held)
+if refused then return refused end
 redis.call('ZADD', KEYS[1], ttl > 0 and now + ttl or '+inf', ARGV[2])
 if held ~= ARGV[2] then redis.call('ZREM', KEYS[1], held) end
 local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
@@ -235,9 +258,10 @@ end
 return answers
 )lua";
 
-// lock probe; token -> 1 or 0
+// lock probe[ index]; token -> 1 or 0
 // A message that may not be published must not fail a release that has happened.
 constexpr std::string_view release = R"lua(
+if KEYS[3] then leave(KEYS[3], ARGV[1] .. KEYS[1]) end
 local value = redis.pcall('GET', KEYS[1])
 if type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] then
     redis.call('DEL', KEYS[1])
@@ -271,9 +295,10 @@ end
 return answers
 )lua";
 
-// lock probe intent; token -> 1 or 0
+// lock probe intent[ index]; token -> 1 or 0
 // The same for a writer that has left an intent.
 constexpr std::string_view withdraw = R"lua(
+if KEYS[4] then leave(KEYS[4], ARGV[1] .. KEYS[1]) end
 local value = redis.pcall('GET', KEYS[1])
 local held = type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1]
 local intended = redis.pcall('GET', KEYS[3]) == ARGV[1]
@@ -283,9 +308,10 @@ if held or intended then redis.pcall('PUBLISH', KEYS[1], '') else redis.call('DE
 return held and 1 or 0
 )lua";
 
-// lock probe; s+token+owner ttl -> 1 or 0
+// lock probe[ index]; s+token+owner ttl -> 1 or 0
 // A set need not expire sooner for the loss of one member, unless that was what kept it from expiring at all.
 constexpr std::string_view release_shared = R"lua(
+if KEYS[3] then leave(KEYS[3], string.sub(ARGV[1], 2, 33) .. KEYS[1]) end
 local value = redis.pcall('GET', KEYS[1])
 if value == ARGV[1] then
     redis.call('DEL', KEYS[1])
@@ -308,7 +334,7 @@ redis.call('DEL', KEYS[2])
 return 0
 )lua";
 
-// lock probe; token ttl -> 1 or 0
+// lock probe[ index]; token ttl -> 1 or 0
 // Waiters sleep until the expiry that they know of: an earlier one is announced.
 constexpr std::string_view extend = R"lua(
 local value = redis.pcall('GET', KEYS[1])
@@ -316,21 +342,25 @@ if type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] then
     local sooner = redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2])
     local extended = redis.call('PEXPIRE', KEYS[1], ARGV[2])
     if sooner then redis.pcall('PUBLISH', KEYS[1], '') end
-    return extended
+    local refused = KEYS[3] and enter(KEYS[3], ARGV[1] .. KEYS[1], ARGV[2])
+    return refused or extended
 end
 redis.call('DEL', KEYS[2])
 return 0
 )lua";
 
-// lock probe; s+token+owner ttl -> 1 or 0
+// lock probe[ index]; s+token+owner ttl -> 1 or 0
 // The sweep comes before ZADD because it is allowed when the server is out of memory, and what follows it then is too.
 constexpr std::string_view extend_shared = R"lua(
+local function enter_if_grouped()
+    return KEYS[3] and enter(KEYS[3], string.sub(ARGV[1], 2, 33) .. KEYS[1], ARGV[2])
+end
 local value = redis.pcall('GET', KEYS[1])
 if value == ARGV[1] then
     local sooner = redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2])
     local extended = redis.call('PEXPIRE', KEYS[1], ARGV[2])
     if sooner then redis.pcall('PUBLISH', KEYS[1], '') end
-    return extended
+    return enter_if_grouped() or extended
 end
 if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then
     redis.call('DEL', KEYS[2])
@@ -345,7 +375,7 @@ redis.call('ZADD', KEYS[1], 'XX', now + ARGV[2], ARGV[1])
 local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
 if last == 'inf' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIREAT', KEYS[1], last) end
 if tonumber(before) > now + ARGV[2] then redis.pcall('PUBLISH', KEYS[1], '') end
-return 1
+return enter_if_grouped() or 1
 )lua";
 
 // lock probe; token -> 1 or 0
@@ -438,31 +468,34 @@ return found
 
 } // namespace
 
-script::script(std::string_view text) : text_(text), digest_(sha1_hex(text)) {}
+script::script(std::string text) : text_(std::move(text)), digest_(sha1_hex(text_)) {}
 
 const scripts& scripts::get()
 {
+    const auto of_groups = [](std::string_view text) { return script(std::string(group_functions) += text); };
     static const scripts all{
-        script(detail::anchor),
-        script(detail::acquire),
-        script(detail::acquire_plain),
-        script(detail::acquire_shared),
-        script(detail::acquire_all),
-        script(detail::adopt),
-        script(detail::adopt_plain),
-        script(detail::adopt_shared),
-        script(detail::hand_over),
-        script(detail::release),
-        script(detail::release_many),
-        script(detail::withdraw),
-        script(detail::release_shared),
-        script(detail::extend),
-        script(detail::extend_shared),
-        script(detail::valid),
-        script(detail::valid_shared),
-        script(detail::inspect),
-        script(detail::break_key),
-        script(detail::sweep),
+        script(std::string(detail::anchor)),
+        of_groups(detail::acquire),
+        script(std::string(detail::acquire_plain)),
+        of_groups(detail::acquire_shared),
+        of_groups(detail::acquire_all),
+        of_groups(detail::adopt),
+        script(std::string(detail::adopt_plain)),
+        of_groups(detail::adopt_shared),
+        script(std::string(detail::hand_over)),
+        of_groups(detail::release),
+        script(std::string(detail::release_many)),
+        of_groups(detail::withdraw),
+        of_groups(detail::release_shared),
+        of_groups(detail::extend),
+        of_groups(detail::extend_shared),
+        script(std::string(detail::valid)),
+        script(std::string(detail::valid_shared)),
+        script(std::string(detail::inspect)),
+        script(std::string(detail::break_key)),
+        script(std::string(detail::sweep)),
+        of_groups(detail::release_members),
+        of_groups(detail::act_on_members),
     };
     return all;
 }

@@ -22,7 +22,7 @@ public:
         whole,
     };
 
-    explicit script(std::string_view text);
+    explicit script(std::string text);
 
     /// `keys` of the arguments are keys; they come first.
     template <class... Arguments>
@@ -37,7 +37,7 @@ public:
     [[nodiscard]] std::string_view text() const noexcept { return text_; }
 
 private:
-    std::string_view text_;
+    std::string text_;
     std::string digest_;
 };
 
@@ -64,6 +64,8 @@ struct scripts
     script inspect;
     script break_key;
     script sweep;
+    script release_members;
+    script act_on_members;
 
     [[nodiscard]] static const scripts& get();
 };

@@ -7,23 +7,37 @@ namespace colock::redis::detail {
 
 // Scripts that decide on several locks at once, all or none.
 
-// lock... intent... fence; token+owner ttl intent-ttl intent-registered for each
+// lock... intent... fence index...; token+owner ttl intent-ttl intent-registered index-number for each
 //   -> {1, last fence} or {0, which, remaining ms, owner[, intent]}
 // Most often all are free: each is taken as if it were, and if one is not, that is undone before anything is looked
 // at. The first write is the one that may be refused for want of memory. A lock whose readers have all expired is
 // overwritten, whatever is left of it.
 inline constexpr std::string_view acquire_all = R"lua(
-local count = (#KEYS - 1) / 2
+local count = #ARGV / 5
 local fence = redis.call('INCRBY', KEYS[2 * count + 1], count)
 local function set(i, ...)
-    if ARGV[4 * i - 2] ~= '0' then return redis.call('SET', KEYS[i], ARGV[4 * i - 3], 'PX', ARGV[4 * i - 2], ...) end
-    return redis.call('SET', KEYS[i], ARGV[4 * i - 3], ...)
+    if ARGV[5 * i - 3] ~= '0' then return redis.call('SET', KEYS[i], ARGV[5 * i - 4], 'PX', ARGV[5 * i - 3], ...) end
+    return redis.call('SET', KEYS[i], ARGV[5 * i - 4], ...)
 end
-local function token(i) return string.sub(ARGV[4 * i - 3], 1, 32) end
+local function token(i) return string.sub(ARGV[5 * i - 4], 1, 32) end
 local function granted()
+    local members = {}
     for i = 1, count do
-        if ARGV[4 * i] == '1' and redis.call('GET', KEYS[count + i]) == token(i) then
+        if ARGV[5 * i - 1] == '1' and redis.call('GET', KEYS[count + i]) == token(i) then
             redis.call('DEL', KEYS[count + i])
+        end
+        local index = KEYS[2 * count + 1 + ARGV[5 * i]]
+        if ARGV[5 * i] ~= '0' then
+            members[index] = members[index] or {}
+            table.insert(members[index], token(i) .. KEYS[i])
+            table.insert(members[index], ARGV[5 * i - 3])
+        end
+    end
+    for index, each in pairs(members) do
+        local refused = enter(index, unpack(each))
+        if refused then
+            redis.call('DEL', unpack(KEYS, 1, count))
+            return refused
         end
     end
     return {1, fence}
@@ -36,8 +50,8 @@ if free > 0 then redis.call('DEL', unpack(KEYS, 1, free)) end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function busy_with_readers(i, remaining, owner)
-    if ARGV[4 * i - 1] == '0' then return {0, i, remaining, owner} end
-    redis.call('SET', KEYS[count + i], token(i), 'PX', ARGV[4 * i - 1])
+    if ARGV[5 * i - 2] == '0' then return {0, i, remaining, owner} end
+    redis.call('SET', KEYS[count + i], token(i), 'PX', ARGV[5 * i - 2])
     return {0, i, remaining, owner, 1}
 end
 for i = 1, count do

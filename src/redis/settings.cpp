@@ -58,6 +58,7 @@ settings::settings(const options& given)
     fence_key = base + "fence";
     probe_key = base + "probe";
     intent_prefix = base + "w:";
+    group_prefix = base + "g:";
 }
 
 } // namespace colock::redis::detail

@@ -30,6 +30,7 @@ struct settings
     std::string fence_key;
     std::string probe_key;
     std::string intent_prefix;
+    std::string group_prefix;
 
     /// \throws validation_error
     explicit settings(const options& given);

@@ -40,7 +40,8 @@ public:
     using step = create_step;
 
     create_operation(client& owner, claim_ptr claim, completion<create_outcome> done, step first)
-        : owner_(owner), claim_(std::move(claim)), done_(std::move(done)), step_(first)
+        : owner_(owner), claim_(std::move(claim)), done_(std::move(done)),
+          grouped_(is_grouped(owner.config(), *claim_)), step_(first)
     {
         asked_at = claim_->sent();
     }
@@ -105,6 +106,7 @@ private:
     }
     [[nodiscard]] key_name key() const noexcept { return lock_key(config(), claim_->key()); }
     [[nodiscard]] key_name intent() const noexcept { return intent_key(config(), claim_->key()); }
+    [[nodiscard]] key_name group() const noexcept { return group_key(config(), claim_->owner().group); }
     [[nodiscard]] stored_value value() const { return {config(), *claim_}; }
 
     void write_short_way(boost::redis::request& request)
@@ -126,9 +128,15 @@ private:
         const auto* const state = find_state(*claim_);
         if (config().plain())
             all.acquire_plain.push(request, form, 1, key(), value(), ttl);
+        else if (claim_->mode() == lock_mode::exclusive && grouped_)
+            all.acquire.push(request, form, 4, key(), config().fence_key, intent(), group(), value(), ttl,
+                claim_->queues() ? intent_ms : 0, state && state->intent ? 1 : 0);
         else if (claim_->mode() == lock_mode::exclusive)
             all.acquire.push(request, form, 3, key(), config().fence_key, intent(), value(), ttl,
                 claim_->queues() ? intent_ms : 0, state && state->intent ? 1 : 0);
+        else if (grouped_)
+            all.acquire_shared.push(request, form, 5, key(), config().fence_key, intent(), config().probe_key, group(),
+                value(), ttl, claim_->max_holders());
         else
             all.acquire_shared.push(request, form, 4, key(), config().fence_key, intent(), config().probe_key, value(),
                 ttl, claim_->max_holders());
@@ -136,12 +144,7 @@ private:
 
     void write_give_back(boost::redis::request& request)
     {
-        const auto& all = scripts::get();
-        if (claim_->mode() == lock_mode::exclusive)
-            all.release.push(request, script::form::whole, 2, key(), config().probe_key, token_text(*claim_));
-        else
-            all.release_shared.push(
-                request, script::form::whole, 2, key(), config().probe_key, value(), claim_->ttl().count());
+        push_release(request, script::form::whole, config(), *claim_);
     }
 
     void go_on(operation_ptr self, step next)
@@ -261,6 +264,7 @@ private:
     failure_ptr problem_;
     /// How long the writer's intent lasts.
     lease_clock::duration writer_{};
+    const bool grouped_;
     step step_;
 };
 

@@ -53,7 +53,7 @@ private:
             request.push("INCRBY", config().fence_key, claims_.size());
             return;
         case step::undo:
-            push_words(request, all.release_many, script::form::whole, words_to_release());
+            push_words(request, all.release_members, script::form::whole, words_to_release());
             return;
         }
     }
@@ -68,18 +68,27 @@ private:
 
     [[nodiscard]] std::vector<std::string> words_to_take() const
     {
-        std::vector<std::string> words{std::to_string(2 * claims_.size() + 1)};
+        std::vector<std::string> groups;
+        for (const auto& each : claims_) {
+            if (is_grouped(config(), *each) && std::ranges::find(groups, each->owner().group) == groups.end())
+                groups.push_back(each->owner().group);
+        }
+        std::vector<std::string> words{std::to_string(2 * claims_.size() + 1 + groups.size())};
         for (const auto& each : claims_)
             words.push_back(lock_key(config(), each->key()).text());
         for (const auto& each : claims_)
             words.push_back(intent_key(config(), each->key()).text());
         words.push_back(config().fence_key);
+        for (const auto& each : groups)
+            words.push_back(group_key(config(), each).text());
         for (const auto& each : claims_) {
             const auto* const state = find_state(*each);
             stored_value(config(), *each).append_to(words.emplace_back());
             words.push_back(std::to_string(each->ttl().count()));
             words.push_back(std::to_string(each->queues() ? intent_ms : 0));
             words.emplace_back(state && state->intent ? "1" : "0");
+            const auto group = std::ranges::find(groups, each->owner().group);
+            words.push_back(std::to_string(group == groups.end() ? 0 : group - groups.begin() + 1));
         }
         return words;
     }
@@ -90,8 +99,10 @@ private:
         for (const auto& each : claims_)
             words.push_back(lock_key(config(), each->key()).text());
         words.push_back(config().probe_key);
-        for (const auto& each : claims_)
+        for (const auto& each : claims_) {
             token_text(*each).append_to(words.emplace_back());
+            words.push_back(group_key(config(), each->owner().group).text());
+        }
         return words;
     }
 

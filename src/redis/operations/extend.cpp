@@ -23,9 +23,17 @@ private:
     void push(boost::redis::request& request, script::form form) override
     {
         const auto key = lock_key(config(), claim_->key());
-        if (claim_->mode() == lock_mode::shared)
+        const auto index = group_key(config(), claim_->owner().group);
+        const bool grouped = is_grouped(config(), *claim_);
+        if (claim_->mode() == lock_mode::shared && grouped)
+            scripts::get().extend_shared.push(
+                request, form, 3, key, config().probe_key, index, stored_value(config(), *claim_), ttl_.count());
+        else if (claim_->mode() == lock_mode::shared)
             scripts::get().extend_shared.push(
                 request, form, 2, key, config().probe_key, stored_value(config(), *claim_), ttl_.count());
+        else if (grouped)
+            scripts::get().extend.push(
+                request, form, 3, key, config().probe_key, index, token_text(*claim_), ttl_.count());
         else
             scripts::get().extend.push(request, form, 2, key, config().probe_key, token_text(*claim_), ttl_.count());
     }

@@ -30,17 +30,22 @@ public:
 private:
     void push(boost::redis::request& request, script::form form) override
     {
-        const auto& all = scripts::get();
-        const auto key = lock_key(config(), claim_->key());
         const auto* const state = find_state(*claim_);
-        if (claim_->mode() == lock_mode::shared)
-            all.release_shared.push(
-                request, form, 2, key, config().probe_key, stored_value(config(), *claim_), claim_->ttl().count());
-        else if (state && state->intent && !config().plain())
-            all.withdraw.push(
-                request, form, 3, key, config().probe_key, intent_key(config(), claim_->key()), token_text(*claim_));
+        if (claim_->mode() == lock_mode::exclusive && state && state->intent && !config().plain())
+            push_withdrawal(request, form);
         else
-            all.release.push(request, form, 2, key, config().probe_key, token_text(*claim_));
+            push_release(request, form, config(), *claim_);
+    }
+
+    void push_withdrawal(boost::redis::request& request, script::form form)
+    {
+        const auto& used = scripts::get().withdraw;
+        const auto key = lock_key(config(), claim_->key()), intent = intent_key(config(), claim_->key());
+        if (is_grouped(config(), *claim_))
+            used.push(request, form, 4, key, config().probe_key, intent, group_key(config(), claim_->owner().group),
+                token_text(*claim_));
+        else
+            used.push(request, form, 3, key, config().probe_key, intent, token_text(*claim_));
     }
 
     [[nodiscard]] joint_script* join(joint_scripts& of) override
@@ -48,6 +53,11 @@ private:
         const auto* const state = find_state(*claim_);
         if (claim_->mode() == lock_mode::shared || (state && state->intent && !config().plain()))
             return nullptr;
+        if (is_grouped(config(), *claim_)) {
+            of.group_releases.add(form(), lock_key(config(), claim_->key()), token_text(*claim_),
+                group_key(config(), claim_->owner().group));
+            return &of.group_releases;
+        }
         of.releases.add(form(), lock_key(config(), claim_->key()), token_text(*claim_));
         return &of.releases;
     }
@@ -86,6 +96,23 @@ private:
 };
 
 } // namespace
+
+void push_release(boost::redis::request& request, script::form form, const settings& config, const claim& held)
+{
+    const auto& all = scripts::get();
+    const auto key = lock_key(config, held.key()), index = group_key(config, held.owner().group);
+    const bool grouped = is_grouped(config, held);
+    if (held.mode() == lock_mode::exclusive && grouped)
+        all.release.push(request, form, 3, key, config.probe_key, index, token_text(held));
+    else if (held.mode() == lock_mode::exclusive)
+        all.release.push(request, form, 2, key, config.probe_key, token_text(held));
+    else if (grouped)
+        all.release_shared.push(
+            request, form, 3, key, config.probe_key, index, stored_value(config, held), held.ttl().count());
+    else
+        all.release_shared.push(
+            request, form, 2, key, config.probe_key, stored_value(config, held), held.ttl().count());
+}
 
 operation_ptr make_give_back(client& owner, claim_ptr claim, completion<release_outcome> done, promise given)
 {

@@ -1,8 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/operations/operations.hpp"
+#include "redis/operations/listing.hpp"
 
 #include "core/cursor.hpp"
 #include "redis/operations/names.hpp"
+#include "redis/operations/operations.hpp"
 #include "redis/operations/script_operation.hpp"
 #include "remote/stored_owner.hpp"
 
@@ -49,7 +50,8 @@ std::optional<lock_status> status_from(const settings& config, const reply& row)
     return status;
 }
 
-/// Takes the rows of one answer; returns why it could not.
+} // namespace
+
 failure_ptr add_rows(const settings& config, const reply& answer, const filter& which, std::vector<lock_status>& to)
 {
     if (!answer.is(reply::kind::array))
@@ -60,6 +62,8 @@ failure_ptr add_rows(const settings& config, const reply& answer, const filter& 
     }
     return nullptr;
 }
+
+namespace {
 
 class key_operation final : public script_operation
 {

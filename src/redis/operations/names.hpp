@@ -35,6 +35,16 @@ struct key_name
     return {config.intent_prefix, key};
 }
 
+/// Whether an index of its group is kept, and what that is called. Another layout keeps no groups.
+[[nodiscard]] inline bool is_grouped(const settings& config, const claim& of) noexcept
+{
+    return !config.plain() && !of.owner().group.empty();
+}
+[[nodiscard]] inline key_name group_key(const settings& config, std::string_view id) noexcept
+{
+    return {config.group_prefix, id};
+}
+
 /// A claim's token, in hexadecimal.
 class token_text
 {

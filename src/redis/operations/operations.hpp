@@ -65,6 +65,9 @@ enum class create_step : unsigned char
 [[nodiscard]] operation_ptr make_give_back(
     client& owner, claim_ptr claim, completion<release_outcome> done, promise given);
 
+/// The command that gives back what is held for certain.
+void push_release(boost::redis::request& request, script::form form, const settings& config, const claim& held);
+
 [[nodiscard]] operation_ptr make_extend(
     client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done);
 
@@ -82,6 +85,10 @@ struct long_way
 
 [[nodiscard]] operation_ptr make_key_listing(
     client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done);
+
+/// \param ttl of an extension
+[[nodiscard]] operation_ptr make_group_action(
+    client& owner, std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done);
 
 /// Walks some keys of the prefix.
 enum class walk_purpose : unsigned char

@@ -5,6 +5,7 @@
 #include <colock/redis/adapter.hpp>
 #include <colock/remote_contract.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -37,6 +38,10 @@ public:
             if (auto key = told.substr(begin, end - begin); key != "{colock}#fence")
                 keys.push_back(std::move(key));
         }
+        // The index of a group goes with its locks.
+        const auto is_index = [](const std::string& key) { return key.starts_with("{colock}#g:"); };
+        if (!std::ranges::all_of(keys, is_index))
+            std::erase_if(keys, is_index);
         return keys;
     }
 

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
         "&{colock}:*", "-@all", "+ping", "+info", "+select", "+client|kill", "+eval", "+evalsha", "+set", "+get",
         "+mget", "+del", "+incr", "+incrby", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type", "+time",
         "+publish", "+subscribe", "+unsubscribe", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem",
-        "+zremrangebyscore", "+zscore"});
+        "+zremrangebyscore", "+zscan", "+zscore"});
     client_side some({.url = server.url(), .user = "app", .password = "pw"});
     const auto holder = driver::exclusive("k");
     const auto waiter = driver::exclusive("k");
@@ -79,6 +79,22 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     some.speak.give_back(reader);
     some.speak.grant(driver::exclusive("k"));
     BOOST_TEST(some.speak.break_key("k").size() == 1u);
+    const auto member = [](std::string key, lock_mode mode) {
+        return plain_claim_ptr(new plain_claim({.key = std::move(key),
+            .mode = mode,
+            .owner = std::make_shared<const owner_data>(owner_data{.group = "g"})}));
+    };
+    for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+        const auto first = member("g1", mode), second = member("g2", mode), third = member("g2", mode);
+        some.speak.grant(first);
+        some.speak.grant(second);
+        if (mode == lock_mode::shared)
+            some.speak.grant(third);
+        BOOST_TEST((some.speak.extend(first, 10s).status == extend_status::extended));
+        some.speak.give_back(first);
+        BOOST_TEST(some.speak.extend_group("g", 1h).size() == (mode == lock_mode::shared ? 2u : 1u));
+        BOOST_TEST(some.speak.release_group("g").size() == (mode == lock_mode::shared ? 2u : 1u));
+    }
     BOOST_TEST(!some.told->warned_of("not allowed"));
     BOOST_TEST(!some.told->warned_of("poll"));
     BOOST_TEST(server({"ACL", "LOG"}).empty());

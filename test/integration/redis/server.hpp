@@ -27,6 +27,8 @@ inline constexpr capabilities redis_abilities{.shared = true,
     .list = true,
     .events = true,
     .several = true,
+    .groups = true,
+    .extends_groups = true,
     .tickets = true};
 
 /// Speaks to a Redis server as an operator would, blocking.

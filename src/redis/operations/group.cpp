@@ -1,0 +1,153 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/operations/listing.hpp"
+#include "redis/operations/names.hpp"
+#include "redis/operations/operations.hpp"
+#include "redis/operations/script_operation.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::redis::detail {
+
+namespace {
+
+constexpr std::size_t scan_count = 500;
+/// No run takes long, however many there are.
+constexpr std::size_t members_per_script = 200;
+
+/// Reads the index, and then acts on its members in parts. An extension looks at all of them first.
+class group_operation final : public script_operation
+{
+public:
+    group_operation(
+        client& owner, std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done)
+        : script_operation(owner), index_(group_key(config(), id).text()), what_(what), ttl_(ttl),
+          done_(std::move(done))
+    {
+    }
+
+private:
+    enum class step : unsigned char
+    {
+        read,
+        look,
+        act,
+    };
+
+    void push(boost::redis::request& request, script::form form) override
+    {
+        if (step_ == step::read) {
+            request.push("ZSCAN", index_, cursor_, "COUNT", scan_count);
+            return;
+        }
+        const auto& used = scripts::get().act_on_members;
+        const bool whole = form == script::form::whole;
+        const auto part = std::min(members_.size() - done_with_, members_per_script);
+        std::vector<std::string> words{
+            whole ? std::string(used.text()) : used.digest(), std::to_string(part + 2), index_, config().probe_key};
+        const auto first = members_.begin() + static_cast<std::ptrdiff_t>(done_with_);
+        const auto last = first + static_cast<std::ptrdiff_t>(part);
+        std::transform(
+            first, last, std::back_inserter(words), [](const auto& each) { return each.substr(token_size); });
+        words.emplace_back(step_ == step::look ? "look" : what_ == group_action::extend ? "extend" : "release");
+        words.push_back(std::to_string(ttl_.count()));
+        std::transform(
+            first, last, std::back_inserter(words), [](const auto& each) { return each.substr(0, token_size); });
+        request.push_range(whole ? "EVAL" : "EVALSHA", words);
+    }
+
+    void answered(operation_ptr self) override
+    {
+        outcome_.error = step_ == step::read ? take_page(replies[0]) : take_rows(replies[0]);
+        if (outcome_.error) {
+            fail(std::move(outcome_.error));
+            return;
+        }
+        const bool done = step_ == step::act && done_with_ >= members_.size();
+        if (done) {
+            done_(std::move(outcome_));
+            return;
+        }
+        // Each has the whole time: how many there are is nobody's fault.
+        asked_at = {};
+        deadline = {};
+        resubmit(std::move(self));
+    }
+
+    /// Returns why it could not.
+    failure_ptr take_page(const reply& answer)
+    {
+        if (!answer.is(reply::kind::array) || answer.items.size() != 2)
+            return refusal(answer);
+        cursor_ = answer.at(0).text;
+        // Members and what they are sorted by take turns. One may be told twice.
+        const auto& items = answer.at(1).items;
+        for (std::size_t i = 0; i < items.size(); i += 2) {
+            if (items[i].text.size() > token_size && seen_.insert(items[i].text).second)
+                members_.push_back(items[i].text);
+        }
+        // Of an empty one, too: a replica answers what only reads.
+        if (cursor_ == "0")
+            step_ = what_ == group_action::extend ? step::look : step::act;
+        return nullptr;
+    }
+
+    failure_ptr take_rows(const reply& answer)
+    {
+        std::vector<lock_status> rows;
+        if (auto why = add_rows(config(), answer, filter{}, rows))
+            return why;
+        done_with_ += std::min(members_.size() - done_with_, members_per_script);
+        if (step_ == step::act) {
+            std::ranges::move(rows, std::back_inserter(outcome_.locks));
+            return nullptr;
+        }
+        for (const auto& each : rows) {
+            if (!each.remaining)
+                return make_failure(errc::invalid_ttl, "the lock " + each.key + " has no ttl");
+        }
+        if (done_with_ >= members_.size()) {
+            step_ = step::act;
+            done_with_ = 0;
+        }
+        return nullptr;
+    }
+
+    void failed(delivery, failure_ptr why) override { fail(std::move(why)); }
+
+    /// What was done in parts is no failure that has changed nothing.
+    void fail(failure_ptr why)
+    {
+        if (step_ == step::act && done_with_ > 0 && why->code != errc::outcome_unknown)
+            why = make_failure(errc::outcome_unknown, why->detail, why->cause);
+        done_({.error = std::move(why)});
+    }
+
+    static constexpr std::size_t token_size = token_text::size();
+
+    const std::string index_;
+    const group_action what_;
+    const std::chrono::milliseconds ttl_;
+    completion<group_outcome> done_;
+    step step_ = step::read;
+    std::string cursor_ = "0";
+    std::set<std::string> seen_;
+    /// Each a token with the name of its lock behind it.
+    std::vector<std::string> members_;
+    std::size_t done_with_ = 0;
+    group_outcome outcome_;
+};
+
+} // namespace
+
+operation_ptr make_group_action(
+    client& owner, std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done)
+{
+    return std::make_unique<group_operation>(owner, std::move(id), what, ttl, std::move(done));
+}
+
+} // namespace colock::redis::detail

@@ -1,0 +1,18 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "redis/reply.hpp"
+#include "redis/settings.hpp"
+
+#include <colock/outcome.hpp>
+#include <colock/status.hpp>
+
+#include <vector>
+
+namespace colock::redis::detail {
+
+/// Takes the rows of what a script has told of holders; returns why it could not.
+[[nodiscard]] failure_ptr add_rows(
+    const settings& config, const reply& answer, const filter& which, std::vector<lock_status>& to);
+
+} // namespace colock::redis::detail

@@ -1,0 +1,136 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <string_view>
+
+namespace colock::redis::detail {
+
+// What keeps the index of a group: a set of its holders, each a token with the name of its lock behind it. It is
+// written in the script that grants, and a holder's entry lasts a second longer than the lock: it may name what is
+// gone, but misses nothing that is held.
+
+// Stands before each script that grants, extends or releases locks of a group.
+// enter: to be called after the first write, and what it returns, if anything, is why it could not; members and ttls
+// take turns.
+inline constexpr std::string_view group_functions = R"lua(
+local function settle(index)
+    local last = redis.call('ZRANGE', index, -1, -1, 'WITHSCORES')[2]
+    if last == 'inf' then redis.call('PERSIST', index) elseif last then redis.call('PEXPIREAT', index, last) end
+end
+local function enter(index, ...)
+    local time = redis.call('TIME')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    local entries = {...}
+    local words = {}
+    for i = 1, #entries, 2 do
+        local ttl = tonumber(entries[i + 1])
+        words[i] = ttl > 0 and now + ttl + 1000 or '+inf'
+        words[i + 1] = entries[i]
+    end
+    local added = redis.pcall('ZADD', index, unpack(words))
+    if type(added) == 'table' then return added end
+    redis.call('ZREMRANGEBYSCORE', index, '-inf', now)
+    settle(index)
+end
+local function leave(index, ...)
+    local left = redis.pcall('ZREM', index, ...)
+    if type(left) == 'number' and left > 0 then settle(index) end
+end
+)lua";
+
+// lock... probe; token index for each -> as release, for each
+inline constexpr std::string_view release_members = R"lua(
+local count = #KEYS - 1
+local values = redis.call('MGET', unpack(KEYS, 1, count))
+local answers, held, left = {}, {}, {}
+for i = 1, count do
+    local token, index = ARGV[2 * i - 1], ARGV[2 * i]
+    left[index] = left[index] or {}
+    table.insert(left[index], token .. KEYS[i])
+    if values[i] and string.sub(values[i], 1, 32) == token then
+        held[#held + 1] = KEYS[i]
+        answers[i] = 1
+    else
+        answers[i] = 0
+    end
+end
+if #held < count then held[#held + 1] = KEYS[#KEYS] end
+redis.call('DEL', unpack(held))
+for index, members in pairs(left) do leave(index, unpack(members)) end
+for i = 1, count do
+    if answers[i] == 1 then
+        local heard = redis.pcall('PUBLISH', KEYS[i], '')
+        if type(heard) == 'number' then answers[i] = heard + 1 end
+    end
+end
+return answers
+)lua";
+
+// index probe lock...; what ttl token... -> as inspect, of those that are still held; what: look, release or extend
+// What has no ttl is told with -1, and not extended; nor is anybody's time cut.
+inline constexpr std::string_view act_on_members = R"lua(
+redis.call('DEL', KEYS[2])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local what, ttl = ARGV[1], tonumber(ARGV[2])
+local readers = {}
+local function readers_of(lock)
+    if readers[lock] then return readers[lock] end
+    local known = {}
+    if redis.call('TYPE', lock).ok == 'zset' then
+        local members = redis.call('ZRANGE', lock, 0, -1, 'WITHSCORES')
+        for m = 1, #members, 2 do
+            local token = string.sub(members[m], 2, 33)
+            if members[m + 1] == 'inf' then known[token] = {lock, 's', members[m], -1}
+            elseif tonumber(members[m + 1]) > now then
+                known[token] = {lock, 's', members[m], members[m + 1] - now}
+            end
+        end
+    end
+    readers[lock] = known
+    return known
+end
+local found, gone, longer = {}, {}, {}
+for i = 3, #KEYS do
+    local lock, token = KEYS[i], ARGV[i]
+    local value = redis.pcall('GET', lock)
+    local alone = type(value) == 'string'
+    local held
+    if alone then
+        local mode = string.byte(value) == 115 and 's' or 'x'
+        local first = mode == 's' and 2 or 1
+        if string.sub(value, first, first + 31) == token then
+            held = {lock, mode, value, redis.call('PTTL', lock)}
+        end
+    elseif value then
+        held = readers_of(lock)[token]
+    end
+    if held then found[#found + 1] = held end
+    if what == 'release' then
+        gone[#gone + 1] = token .. lock
+        if held then
+            if alone then
+                redis.call('DEL', lock)
+            else
+                redis.call('ZREM', lock, held[3])
+                settle(lock)
+            end
+            redis.pcall('PUBLISH', lock, '')
+        end
+    elseif what == 'extend' and held and held[4] >= 0 and held[4] < ttl then
+        if alone then
+            redis.call('PEXPIRE', lock, ttl)
+        else
+            redis.call('ZADD', lock, 'XX', now + ttl, held[3])
+            settle(lock)
+        end
+        longer[#longer + 1] = token .. lock
+        longer[#longer + 1] = ttl
+    end
+end
+if #gone > 0 then leave(KEYS[1], unpack(gone)) end
+if #longer > 0 then enter(KEYS[1], unpack(longer)) end
+return found
+)lua";
+
+} // namespace colock::redis::detail

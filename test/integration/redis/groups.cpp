@@ -1,0 +1,132 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// The index of a group.
+#include "served.hpp"
+#include "support/print.hpp"
+
+#include <colock/locker.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::testing {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto index_name = "{colock}#g:g";
+
+plain_claim_ptr member(
+    std::string key, lock_mode mode = lock_mode::exclusive, std::chrono::milliseconds ttl = driver::long_ttl)
+{
+    return new plain_claim({.key = std::move(key),
+        .mode = mode,
+        .ttl = ttl,
+        .owner = std::make_shared<const owner_data>(owner_data{.group = "g"})});
+}
+
+long long left_of(served& f, const std::string& key)
+{
+    return std::stoll(f.raw({"PTTL", key}));
+}
+
+long long wall_ms()
+{
+    using namespace std::chrono;
+    return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_commands)
+
+BOOST_AUTO_TEST_CASE(only_locks_of_a_group_are_in_an_index_and_it_goes_with_the_last)
+{
+    served f;
+    const auto alone = driver::exclusive("alone");
+    f.speak->grant(alone);
+    BOOST_TEST(f.raw({"KEYS", "{colock}#g:*"}).empty());
+    std::vector<plain_claim_ptr> all{member("a"), member("b", lock_mode::shared), member("b", lock_mode::shared)};
+    for (const auto& each : all)
+        f.speak->grant(each);
+    BOOST_TEST(f.raw({"ZCARD", index_name}) == "3");
+    BOOST_TEST(!f.raw({"ZSCORE", index_name, all[0]->token().hex() + "{colock}:a"}).empty());
+    for (const auto& each : all)
+        f.speak->give_back(each);
+    BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
+    // Together.
+    std::vector<plain_claim_ptr> eight;
+    for (int i = 0; i < 8; ++i)
+        eight.push_back(member("k" + std::to_string(i)));
+    f.speak->grant_all(eight);
+    BOOST_TEST(f.raw({"ZCARD", index_name}) == "8");
+    std::vector<running<release_outcome>> released;
+    for (const auto& each : eight)
+        released.push_back(start(f.io, f.speak->backend().release(sent_now(each))));
+    for (auto& each : released)
+        BOOST_TEST((each.get(f.io).status == release_status::released));
+    BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
+    // Those that are given up, and the one that a writer behind readers has left.
+    const auto reader = member("r", lock_mode::shared), writer = member("r");
+    f.speak->grant(reader);
+    f.speak->refuse(writer);
+    BOOST_TEST(f.raw({"ZCARD", index_name}) == "1");
+    f.speak->abandon(reader);
+    f.speak->grant(writer);
+    f.speak->abandon(writer);
+    BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
+    f.speak->give_back(alone);
+}
+
+BOOST_AUTO_TEST_CASE(an_index_lasts_as_long_as_the_longest_of_its_locks)
+{
+    served f;
+    const auto brief = member("a", lock_mode::exclusive, 1min), longer = member("b", lock_mode::shared, 10min),
+               eternal = member("c", lock_mode::exclusive, 0ms), passing = member("d", lock_mode::exclusive, 100ms);
+    f.speak->grant(brief);
+    const auto first = left_of(f, index_name);
+    BOOST_TEST((first > left_of(f, "{colock}:a") && first <= 61'000));
+    f.speak->grant(longer);
+    BOOST_TEST(left_of(f, index_name) > 10 * 60'000);
+    f.speak->grant(eternal);
+    BOOST_TEST(left_of(f, index_name) == -1);
+    f.speak->give_back(eternal);
+    BOOST_TEST(left_of(f, index_name) > 10 * 60'000 - 5'000);
+    BOOST_TEST((f.speak->extend(brief, 1h).status == extend_status::extended));
+    BOOST_TEST(left_of(f, index_name) > 59 * 60'000);
+    BOOST_TEST((f.speak->extend(longer, 2h).status == extend_status::extended));
+    BOOST_TEST(left_of(f, index_name) > 119 * 60'000);
+    BOOST_TEST(f.speak->extend_group("g", 3h).size() == 2U);
+    BOOST_TEST(left_of(f, index_name) > 179 * 60'000);
+    // What has expired without a release leaves it when another one comes.
+    f.speak->grant(passing);
+    BOOST_TEST(f.raw({"ZCARD", index_name}) == "3");
+    run_until(f.io, [&] { return f.raw({"ZCOUNT", index_name, "-inf", std::to_string(wall_ms())}) == "1"; });
+    f.speak->give_back(brief);
+    f.speak->grant(brief);
+    BOOST_TEST(f.raw({"ZCARD", index_name}) == "2");
+    f.speak->give_back(brief);
+    f.speak->give_back(longer);
+    BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_whose_index_cannot_be_written_is_not_held)
+{
+    served f;
+    f.raw({"SET", index_name, "another program's"});
+    const auto alone = member("a"), reader = member("b", lock_mode::shared);
+    BOOST_TEST((f.speak->create(alone).status == create_status::failed));
+    BOOST_TEST((f.speak->create(reader).status == create_status::failed));
+    BOOST_TEST((f.speak->create_all({member("c"), member("d")}).status == create_status::failed));
+    for (const auto* key : {"a", "b", "c", "d"})
+        BOOST_TEST(f.raw({"EXISTS", std::string("{colock}:") + key}) == "0");
+    BOOST_TEST(f.raw({"GET", index_name}) == "another program's");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
