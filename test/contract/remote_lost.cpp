@@ -111,6 +111,48 @@ COLOCK_REMOTE_CASE(an_extension_that_is_lost_does_not_end_the_lock)
     });
 }
 
+COLOCK_REMOTE_CASE(an_adoption_that_is_lost_is_repeated_or_taken_back, &capabilities::tickets)
+{
+    const auto& other = on.witness();
+    const auto give_up = [&](plain_claim_ptr& held) {
+        held = on.exclusive("k");
+        other.grant(held);
+        return other.backend().export_ticket(*held);
+    };
+    plain_claim_ptr held;
+    // A server that has to be told how first does nothing.
+    const auto first = on.exclusive("k");
+    other.take_over(give_up(held), first);
+    other.give_back(first);
+    for_each_loss(on, [&](lost_part what) {
+        const auto ticket = give_up(held);
+        const auto claim = on.exclusive("k");
+        on.link().cut(what);
+        const auto outcome = on.adopt(ticket, claim);
+        BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
+        BOOST_TEST(outcome.error->code == errc::outcome_unknown);
+        claim->taint();
+        on.take_over(ticket, claim);
+        on.check_held(claim);
+        other.check_not_held(held);
+        on.settle(claim);
+    });
+    for_each_loss(on, [&](lost_part what) {
+        const auto ticket = give_up(held);
+        const auto claim = on.exclusive("k"), next = on.exclusive("k");
+        on.link().cut(what);
+        BOOST_TEST(on.adopt(ticket, claim).status == create_status::failed);
+        claim->taint();
+        on.settle(claim);
+        if (what == lost_part::reply)
+            return;
+        // Nobody has used it yet.
+        on.check_stored(1);
+        other.take_over(ticket, next);
+        other.give_back(next);
+    });
+}
+
 COLOCK_REMOTE_CASE(a_question_that_is_lost_is_no_answer)
 {
     for_each_loss(on, [&](lost_part what) {

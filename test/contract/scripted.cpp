@@ -26,7 +26,7 @@ using testing::step;
 
 constexpr std::array requests{operation::create, operation::release, operation::abandon, operation::extend,
     operation::is_valid, operation::hand_over, operation::inspect, operation::break_key, operation::list,
-    operation::purge, operation::create_all, operation::group};
+    operation::purge, operation::create_all, operation::group, operation::adopt};
 
 const error_code unheard = asio::error::timed_out;
 const error_code refused = asio::error::connection_refused;
