@@ -12,7 +12,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace colock::quorum {
@@ -101,6 +104,56 @@ std::optional<create_outcome> decide_create(const ballot& so_far)
         break;
     }
     return std::nullopt;
+}
+
+/// An adoption asks who holds, as an extension does: where a majority has not got it, nobody has. It fails when all is
+/// known that can be: what one has adopted must not be forgotten.
+std::optional<create_outcome> decide_adopt(const ballot& so_far)
+{
+    switch (judge_held(so_far)) {
+    case verdict::yes:
+        return create_outcome::granted(0);
+    case verdict::no:
+        return create_outcome::busy();
+    case verdict::failed:
+        break;
+    case verdict::open:
+        return std::nullopt;
+    }
+    if (so_far.missing() > 0)
+        return std::nullopt;
+    auto why = so_far.failure();
+    // Some may have been adopted, or may be yet; they count when it is tried again.
+    if (why->code == errc::unavailable && so_far.no + so_far.away < so_far.nodes)
+        why = make_failure(errc::outcome_unknown, why->detail, why->cause);
+    return create_outcome::failed(std::move(why));
+}
+
+/// Each node's part with its length.
+std::string join_tickets(const std::vector<std::shared_ptr<share>>& shares)
+{
+    std::string joined;
+    for (const auto& each : shares) {
+        const auto part = each->export_ticket();
+        ((joined += std::to_string(part.size())) += ':') += part;
+    }
+    return joined;
+}
+
+/// Nothing, unless it has a part for each of so many nodes.
+std::optional<std::vector<std::string>> split_tickets(std::string_view joined, std::size_t nodes)
+{
+    std::vector<std::string> parts;
+    while (!joined.empty() && parts.size() < nodes) {
+        std::size_t size = 0;
+        const auto [end, error] = std::from_chars(joined.data(), joined.data() + joined.size(), size);
+        joined.remove_prefix(static_cast<std::size_t>(end - joined.data()));
+        if (error != std::errc() || !joined.starts_with(':') || size >= joined.size())
+            return std::nullopt;
+        parts.emplace_back(joined.substr(1, size));
+        joined.remove_prefix(1 + size);
+    }
+    return joined.empty() && parts.size() == nodes ? std::optional(std::move(parts)) : std::nullopt;
 }
 
 void note_extend(ballot& counted, const extension& told)
@@ -212,7 +265,10 @@ public:
 
     [[nodiscard]] std::string_view name() const noexcept override { return settings_.name; }
     /// Not without ttl: what a node keeps of a lock while it is away would stand there for ever.
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.list = true}; }
+    [[nodiscard]] colock::capabilities capabilities() const noexcept override
+    {
+        return {.list = true, .tickets = true};
+    }
 
     /// Without a majority nothing can succeed.
     [[nodiscard]] failure_ptr trouble() const override
@@ -242,6 +298,32 @@ public:
         const auto votes = std::make_shared<vote<create_outcome>>(nodes_.size(), decide_create, std::move(decided));
         for (const auto& each : begun->shares)
             each->create(claim->sent(), counts_in(votes, note_create));
+    }
+
+    [[nodiscard]] std::string export_ticket(const claim& held) const override
+    {
+        const auto current = round_of(held);
+        return current && !current->over ? join_tickets(current->shares) : std::string();
+    }
+    void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
+    {
+        auto parts = split_tickets(ticket, nodes_.size());
+        if (!parts) {
+            done(create_outcome::busy());
+            return;
+        }
+        const auto begun = round_for(*claim);
+        auto decided = [begun, done = std::move(done)](create_outcome outcome) mutable {
+            const bool goes_on = outcome.status == create_status::granted ||
+                                 (outcome.error && (outcome.error->code == errc::unavailable ||
+                                                       outcome.error->code == errc::outcome_unknown));
+            if (!goes_on)
+                begun->retire();
+            done(std::move(outcome));
+        };
+        const auto votes = std::make_shared<vote<create_outcome>>(nodes_.size(), decide_adopt, std::move(decided));
+        for (std::size_t i = 0; i < parts->size(); ++i)
+            begun->shares[i]->adopt(claim->sent(), std::move((*parts)[i]), counts_in(votes, note_create));
     }
 
     void start_release(claim_ptr claim, completion<release_outcome> done) override

@@ -27,7 +27,12 @@ bool may_arrive(const failure_ptr& why)
 
 void share::create(time_point sent, completion<create_outcome> done)
 {
-    submit(create_request{sent, std::move(done)});
+    submit(create_request{sent, std::nullopt, std::move(done)});
+}
+
+void share::adopt(time_point sent, std::string ticket, completion<create_outcome> done)
+{
+    submit(create_request{sent, std::move(ticket), std::move(done)});
 }
 
 void share::extend(time_point sent, milliseconds ttl, completion<extension> done)
@@ -110,19 +115,22 @@ void share::begin(create_request asked)
 {
     const bool stood = stands_for(claim_->ttl());
     claim_->set_sent(asked.sent);
-    node_->backend().start_create(
-        claim_, [by = under_way(*this), stood, done = std::move(asked.done)](create_outcome outcome) mutable {
-            const auto self = by.answered();
-            const bool unknown = may_arrive(outcome.error);
-            if (unknown) {
-                self->claim_->taint();
-                self->claim_->may_arrive_late(self->claim_->ttl());
-            }
-            if (!stood && !unknown && outcome.status != create_status::granted)
-                self->is_gone();
-            done(std::move(outcome));
-            self->go_on();
-        });
+    auto told = [by = under_way(*this), stood, done = std::move(asked.done)](create_outcome outcome) mutable {
+        const auto self = by.answered();
+        const bool unknown = may_arrive(outcome.error);
+        if (unknown) {
+            self->claim_->taint();
+            self->claim_->may_arrive_late(self->claim_->ttl());
+        }
+        if (!stood && !unknown && outcome.status != create_status::granted)
+            self->is_gone();
+        done(std::move(outcome));
+        self->go_on();
+    };
+    if (asked.ticket)
+        node_->backend().start_adopt(std::move(*asked.ticket), claim_, std::move(told));
+    else
+        node_->backend().start_create(claim_, std::move(told));
 }
 
 void share::begin(extend_request asked)

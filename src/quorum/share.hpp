@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -36,6 +37,9 @@ public:
     share(std::shared_ptr<node> on, claim_ptr claim) : node_(std::move(on)), claim_(std::move(claim)) {}
 
     void create(time_point sent, completion<create_outcome> done);
+    /// \param ticket of the same node.
+    void adopt(time_point sent, std::string ticket, completion<create_outcome> done);
+    [[nodiscard]] std::string export_ticket() const { return node_->backend().export_ticket(*claim_); }
     void extend(time_point sent, milliseconds ttl, completion<extension> done);
     void is_valid(completion<valid_outcome> done);
 
@@ -53,6 +57,8 @@ private:
     struct create_request
     {
         time_point sent;
+        /// Set: it adopts.
+        std::optional<std::string> ticket;
         completion<create_outcome> done;
     };
     struct extend_request

@@ -41,7 +41,7 @@ const registration redis_backend({
 
 const registration quorum_backend({
     .name = "redis_quorum",
-    .able = {.list = true},
+    .able = {.list = true, .tickets = true},
     .make_environment = around([](const asio::any_io_executor& executor) {
         return redis::make_quorum(executor, {shared_server(0).url(), shared_server(1).url(), shared_server(2).url()},
             {.operation_timeout = 10s, .idle_timeout = 100ms, .poll_interval = 50ms});

@@ -61,7 +61,7 @@ struct three_nodes : virtual_clock
     void always(std::size_t node, const step& how)
     {
         for (const auto what : {operation::create, operation::release, operation::abandon, operation::extend,
-                 operation::is_valid, operation::inspect, operation::list, operation::break_key})
+                 operation::is_valid, operation::inspect, operation::list, operation::break_key, operation::adopt})
             nodes[node]->always(what, how);
     }
     void goes_away(std::size_t node) { always(node, step::fail(errc::unavailable, "away")); }

@@ -99,6 +99,61 @@ BOOST_AUTO_TEST_CASE(a_locker_does_not_call_a_minority_a_lock)
     BOOST_TEST(!held->held());
 }
 
+BOOST_AUTO_TEST_CASE(two_of_three_are_adopted)
+{
+    for (const std::size_t one : {a, b, c}) {
+        const auto old = driver::exclusive("k", ttl), next = driver::exclusive("k", ttl);
+        on->grant(old);
+        ready();
+        const auto ticket = on->backend().export_ticket(*old);
+        goes_away(one);
+        on->take_over(ticket, next);
+        on->check_held(next);
+        on->check_not_held(old);
+        on->give_back(next);
+        comes_back(one);
+        lose(one);
+    }
+    BOOST_TEST(standing() == "000");
+}
+
+BOOST_AUTO_TEST_CASE(what_one_of_three_has_adopted_counts_when_it_is_tried_again)
+{
+    const auto old = driver::exclusive("k", ttl), next = driver::exclusive("k", ttl);
+    on->grant(old);
+    ready();
+    const auto ticket = on->backend().export_ticket(*old);
+    for (const std::size_t each : {a, b, c})
+        goes_away(each);
+    BOOST_TEST(code_of(on->adopt(ticket, next).error) == errc::unavailable);
+    comes_back(a);
+    BOOST_TEST(code_of(on->adopt(ticket, next).error) == errc::outcome_unknown);
+    ready();
+    comes_back(b);
+    lose(c);
+    on->take_over(ticket, next);
+    comes_back(c);
+    on->check_held(next);
+    on->give_back(next);
+    ready();
+    BOOST_TEST(standing() == "000");
+}
+
+BOOST_AUTO_TEST_CASE(an_adoption_that_a_majority_refuses_is_taken_back)
+{
+    const auto old = driver::exclusive("k", ttl), next = driver::exclusive("k", ttl);
+    on->grant(old);
+    ready();
+    const auto ticket = on->backend().export_ticket(*old);
+    lose(b);
+    lose(c);
+    BOOST_TEST(on->adopt(ticket, next).status == create_status::busy);
+    ready();
+    BOOST_TEST(standing() == "000");
+    for (const auto& other : {ticket.substr(1), ticket + "0:", ticket.substr(0, ticket.size() / 2), std::string("1:x")})
+        BOOST_TEST(on->adopt(other, driver::exclusive("k")).status == create_status::busy);
+}
+
 BOOST_AUTO_TEST_CASE(without_a_majority_of_answers_nothing_is_decided)
 {
     const auto claim = driver::exclusive("k", ttl);
