@@ -1,0 +1,112 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// Locks that another claim goes on with.
+#include "served.hpp"
+#include "support/print.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+
+namespace colock::testing {
+
+BOOST_AUTO_TEST_SUITE(redis_commands)
+
+BOOST_AUTO_TEST_CASE(a_lock_is_adopted_by_one_script)
+{
+    served f;
+    const auto first = driver::exclusive("k"), second = driver::exclusive("k"), third = driver::exclusive("k");
+    f.speak->grant(first);
+    f.speak->take_over(f.speak->backend().export_ticket(*first), second);
+    f.raw({"CONFIG", "RESETSTAT"});
+    f.speak->take_over(f.speak->backend().export_ticket(*second), third);
+    BOOST_TEST(calls_of(f, "evalsha") == 1);
+    BOOST_TEST(f.raw({"GET", "{colock}:k"}).starts_with(third->token().hex()));
+    BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) > 3'500'000);
+    f.speak->give_back(third);
+}
+
+BOOST_AUTO_TEST_CASE(the_fence_of_an_adoption_is_above_the_clock_again_after_the_counter_was_lost)
+{
+    for (const char* lost : {"0", "5"}) {
+        served f;
+        const auto held = driver::exclusive("k"), next = driver::exclusive("k");
+        const auto fence = f.speak->grant(held);
+        f.raw({"SET", "{colock}#fence", lost});
+        BOOST_TEST(f.speak->take_over(f.speak->backend().export_ticket(*held), next) > fence);
+        f.speak->give_back(next);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_adoption_whose_fence_cannot_be_lifted_is_in_doubt)
+{
+    served f;
+    const auto held = driver::exclusive("k"), next = driver::exclusive("k");
+    f.speak->grant(held);
+    const auto ticket = f.speak->backend().export_ticket(*held);
+    f.raw({"ACL", "SETUSER", "default", "-persist"});
+    f.raw({"SET", "{colock}#fence", "5"});
+    const auto outcome = f.speak->adopt(ticket, next);
+    BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
+    BOOST_TEST(outcome.error->code == errc::outcome_unknown);
+    f.raw({"ACL", "SETUSER", "default", "+persist"});
+    f.speak->take_over(ticket, next);
+    f.speak->give_back(next);
+}
+
+BOOST_AUTO_TEST_CASE(another_programs_key_is_never_adopted)
+{
+    served f;
+    const auto held = driver::exclusive("k"), next = driver::exclusive("k"), reader = driver::shared("k");
+    f.speak->grant(held);
+    const auto ticket = f.speak->backend().export_ticket(*held);
+    f.speak->give_back(held);
+    f.raw({"LPUSH", "{colock}:k", "x"});
+    BOOST_TEST((f.speak->adopt(ticket, next).status == create_status::busy));
+    BOOST_TEST((f.speak->adopt('s' + ticket, reader).status == create_status::busy));
+    BOOST_TEST(f.raw({"TYPE", "{colock}:k"}) == "list");
+    f.raw({"DEL", "{colock}:k"});
+}
+
+BOOST_AUTO_TEST_CASE(a_server_without_memory_refuses_an_adoption_and_nothing_has_changed)
+{
+    served f;
+    const auto held = driver::exclusive("k"), next = driver::exclusive("k");
+    f.speak->grant(held);
+    const auto ticket = f.speak->backend().export_ticket(*held);
+    f.raw({"CONFIG", "SET", "maxmemory", "1"});
+    const auto outcome = f.speak->adopt(ticket, next);
+    BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
+    BOOST_TEST(outcome.error->code == errc::misconfigured_backend);
+    f.raw({"CONFIG", "SET", "maxmemory", "0"});
+    f.speak->check_held(held);
+    f.speak->take_over(ticket, next);
+    f.speak->give_back(next);
+}
+
+BOOST_AUTO_TEST_CASE(a_replica_does_not_say_that_a_ticket_was_used)
+{
+    redis_server master, replica;
+    client_side some({.url = replica.url(), .operation_timeout = 2s});
+    const auto held = driver::exclusive("k");
+    some.speak.grant(held);
+    const auto ticket = some.speak.backend().export_ticket(*held);
+    replica({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
+    BOOST_TEST((some.speak.adopt(ticket, driver::exclusive("k")).status == create_status::failed));
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_of_the_plain_layout_moves_without_a_fence)
+{
+    served f({.layout = redis::layout::plain});
+    const auto held = driver::exclusive("k"), next = driver::exclusive("k");
+    f.speak->grant(held);
+    const auto ticket = f.speak->backend().export_ticket(*held);
+    BOOST_TEST(f.speak->take_over(ticket, next) == 0U);
+    BOOST_TEST(f.raw({"GET", "k"}) == next->token().hex());
+    BOOST_TEST((f.speak->adopt(ticket, driver::exclusive("k")).status == create_status::busy));
+    f.speak->check_held(next);
+    f.speak->give_back(next);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
