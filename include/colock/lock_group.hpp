@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,11 @@ public:
     /// each other, so give such an acquire a deadline. On failure the group is unchanged.
     /// \throws as locker::acquire; validation_error `invalid_options` for a key that is in this handle already
     [[nodiscard]] asio::awaitable<void> acquire(std::string key, acquire_options options = {});
+
+    /// Takes one lock out of this handle, which acts on it no longer unless by id: it is in the group still. So one of
+    /// several can be released, extended or detached by itself.
+    /// \throws validation_error `invalid_options`: the handle has no lock of that key
+    [[nodiscard]] lock take(std::string_view key);
 
     /// Extends all, all at once, and returns the status of each, newest first; a failure does not stop the others. A
     /// cancellation ends the wait alone: what was extended stays so, as each `ttl()` tells.

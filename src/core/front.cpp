@@ -59,6 +59,7 @@ template void run_verb(const asio::any_io_executor&, asio::awaitable<lock>, verb
 template void run_verb(
     const asio::any_io_executor&, asio::awaitable<std::optional<lock>>, verb_handler<std::optional<lock>>);
 template void run_verb(const asio::any_io_executor&, asio::awaitable<lock_group>, verb_handler<lock_group>);
+template void run_verb(const asio::any_io_executor&, asio::awaitable<lock_page>, verb_handler<lock_page>);
 template void run_verb(const asio::any_io_executor&, asio::awaitable<std::string>, verb_handler<std::string>);
 template void run_verb(const asio::any_io_executor&, asio::awaitable<lost_reason>, verb_handler<lost_reason>);
 template void run_verb(

@@ -57,6 +57,41 @@ COLOCK_CONTRACT_CASE(locker, a_lock_moves_to_another_process, &capabilities::tic
     BOOST_TEST(!is_taken(on, mine, "k"));
 }
 
+COLOCK_CONTRACT_CASE(locker, a_lock_that_moves_stays_in_its_group, &capabilities::tickets, &capabilities::groups)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    std::vector<lock_mode> modes{lock_mode::exclusive};
+    if (on.able().shared)
+        modes.push_back(lock_mode::shared);
+    for (const auto mode : modes) {
+        auto group = mine.group("g");
+        run_coro(on.io(), group.acquire("k", {.ttl = 1min, .mode = mode}));
+        run_coro(on.io(), group.acquire("left", {.ttl = 1min, .mode = mode}));
+        BOOST_CHECK_EXCEPTION(static_cast<void>(group.take("another")), validation_error,
+            [](const validation_error& refused) { return refused.code() == errc::invalid_options; });
+        auto held = group.take("k");
+        BOOST_TEST(held.held());
+        BOOST_TEST(group.size() == 1U);
+        const auto ticket = run_coro(on.io(), held.detach());
+        if (on.able().extends_groups) {
+            BOOST_TEST(run_coro(on.io(), other.group("g").extend(1h)).size() == 2U);
+            for (const auto& status : run_coro(on.io(), mine.list({.group = "g"})))
+                BOOST_TEST((*status.remaining > 50min));
+        }
+        auto adopted = run_coro(on.io(), other.adopt(ticket, {.ttl = 2h}));
+        BOOST_TEST(run_coro(on.io(), mine.list({.key = "k", .group = "g"})).size() == 1U);
+        if (on.able().extends_groups)
+            BOOST_TEST(run_coro(on.io(), group.extend(3h)).size() == 2U);
+        const auto reports = run_coro(on.io(), group.release());
+        BOOST_TEST_REQUIRE(reports.size() == 2U);
+        BOOST_TEST(reports[0].key == "left");
+        BOOST_TEST(reports[1].key == "k");
+        BOOST_TEST(!run_coro(on.io(), adopted.is_locked()));
+        BOOST_TEST(!is_taken(on, mine, "k"));
+        BOOST_TEST(run_coro(on.io(), other.group("g").release()).empty());
+    }
+}
+
 COLOCK_CONTRACT_CASE(locker, a_ticket_is_for_one, &capabilities::tickets)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();

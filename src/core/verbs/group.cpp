@@ -240,6 +240,19 @@ asio::awaitable<void> lock_group::acquire(std::string key, acquire_options optio
     locks_.push_back(co_await detail::verbs::acquire(core_, std::move(wanted)));
 }
 
+lock lock_group::take(std::string_view key)
+{
+    const auto found = std::ranges::find(locks_, key, &lock::key);
+    if (found == locks_.end()) {
+        throw validation_error(errc::invalid_options,
+            {.key = std::string(key),
+                .detail = "this handle of the group has no lock of that key; take one that it has"});
+    }
+    lock taken = std::move(*found);
+    locks_.erase(found);
+    return taken;
+}
+
 asio::awaitable<std::vector<lock_report>> lock_group::extend(std::chrono::milliseconds ttl)
 {
     return extend_group(core_, id_, by_id_, newest_first(locks_), ttl);

@@ -115,6 +115,27 @@ BOOST_AUTO_TEST_CASE(a_page_is_told_as_it_is)
     BOOST_TEST(page.next.empty());
 }
 
+BOOST_AUTO_TEST_CASE(the_fronts_tell_the_same)
+{
+    const auto when = wall_clock::time_point(1000h);
+    backend->pages = {{.locks = {status("old", when)}}, {.locks = {status("new", when + 1h)}}};
+    lock_page page;
+    std::vector<lock_status> sorted;
+    by.async_list_page({}, {}, [&](error_code failed, lock_page told) {
+        BOOST_TEST(!failed);
+        page = std::move(told);
+    });
+    by.async_list({}, list_order::newest_first, [&](error_code failed, std::vector<lock_status> told) {
+        BOOST_TEST(!failed);
+        sorted = std::move(told);
+    });
+    io.restart();
+    io.run();
+    BOOST_TEST((keys_of(page.locks) == keys{"old"}));
+    BOOST_TEST(page.next == "1");
+    BOOST_TEST((keys_of(sorted) == keys{"new", "old"}));
+}
+
 BOOST_AUTO_TEST_CASE(a_cursor_that_the_backend_refuses_is_bad_input)
 {
     backend->pages = {{.error = make_failure(errc::invalid_options, "no cursor of mine")}};
