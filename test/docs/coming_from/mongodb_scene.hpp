@@ -1,0 +1,19 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "scene.hpp"
+
+#include <colock/mongo/adapter.hpp>
+
+/// With a collection of its own.
+struct mongodb_scene : served_scene
+{
+    const std::string url = colock::testing::from_environment("COLOCK_TEST_MONGODB", "") + "/?directConnection=true";
+    colock::locker locker{make()};
+    colock::locker other{make()};
+
+    [[nodiscard]] std::shared_ptr<colock::adapter> make()
+    {
+        return colock::mongo::make_adapter(io.get_executor(), {.url = url, .collection = mine});
+    }
+};

@@ -1,0 +1,346 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+//
+// Errors, events, moved locks and guarded resources, of all of them.
+
+#include "mongodb_scene.hpp"
+#include "redis_scene.hpp"
+
+#include "support/scripted_adapter.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+namespace {
+
+using colock::testing::operation;
+using colock::testing::step;
+
+/// With a backend that fails as it is told to.
+struct faulty_scene : memory_scene
+{
+    std::shared_ptr<colock::testing::scripted_adapter> script =
+        std::make_shared<colock::testing::scripted_adapter>(backend);
+    colock::locker remote{script, {.retry = colock::retry_policy::never()}};
+};
+
+/// Writes down what it is told.
+class timeline : public colock::observer
+{
+public:
+    void ready(std::string_view) noexcept override { told += "ready "; }
+    void unreachable(std::string_view, const colock::error_code&, std::string_view) noexcept override
+    {
+        told += "unreachable ";
+    }
+    void suspended(std::string_view, const colock::error_code&) noexcept override { told += "suspended "; }
+    void reconnected(std::string_view) noexcept override { told += "reconnected "; }
+    void warning(std::string_view, std::string_view) noexcept override { told += "warning "; }
+    void waiting(std::string_view) noexcept override { told += "waiting "; }
+    void granted(std::string_view, std::uint64_t, std::chrono::nanoseconds) noexcept override { told += "granted "; }
+    void renewed(std::string_view, std::chrono::nanoseconds) noexcept override { told += "renewed "; }
+    void at_risk(std::string_view, const colock::error_code&) noexcept override { told += "at_risk "; }
+    void lost(std::string_view, colock::lost_reason reason) noexcept override
+    {
+        told += "lost:" + std::string(to_string(reason)) + ' ';
+    }
+    void released(std::string_view) noexcept override { told += "released "; }
+    void settled(std::string_view, bool) noexcept override { told += "settled "; }
+
+    [[nodiscard]] bool heard(std::string_view events) const { return told.find(events) != told.npos; }
+
+    std::string told;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(errors)
+
+COLOCK_SCENE(memory_scene, busy_is_an_answer)
+{
+    colock::lock busy = co_await other.acquire("k");
+    std::optional<colock::lock> maybe = co_await locker.try_acquire("k");
+    BOOST_TEST(!maybe);
+}
+
+COLOCK_SCENE(memory_scene, retries_have_ended)
+{
+    colock::lock busy = co_await other.acquire("k");
+    try {
+        static_cast<void>(co_await locker.acquire("k", {.retry = colock::retry_policy::fixed(10ms).times(2)}));
+        BOOST_ERROR("was to give up");
+    } catch (const colock::retry_error& failure) {
+        BOOST_TEST((failure.code() == errc::retry_exhausted));
+        BOOST_TEST(failure.attempts() == 3U);
+    }
+}
+
+COLOCK_SCENE(faulty_scene, the_backend_has_failed)
+{
+    script->always(operation::create, step::fail(errc::unavailable, "nobody listens"));
+    try {
+        static_cast<void>(co_await remote.acquire("k"));
+        BOOST_ERROR("was to fail");
+    } catch (const colock::create_error& failure) {
+        BOOST_TEST((failure.code() == errc::unavailable));
+        BOOST_TEST(failure.detail() == "nobody listens");
+    }
+    BOOST_TEST(!!co_await code_of<colock::create_error>(remote.try_acquire("k")));
+}
+
+COLOCK_SCENE(faulty_scene, the_drivers_own_code_is_kept)
+{
+    const auto refused = make_error_code(boost::system::errc::connection_refused);
+    script->always(operation::create, step::fail(errc::unavailable, "nobody listens", refused));
+    try {
+        static_cast<void>(co_await remote.acquire("k"));
+        BOOST_ERROR("was to fail");
+    } catch (const colock::error& failure) {
+        BOOST_TEST((failure.cause() == refused));
+    }
+}
+
+COLOCK_SCENE(faulty_scene, no_answer_is_not_busy)
+{
+    script->next(operation::create, step::lose_reply());
+    BOOST_TEST((co_await code_of<colock::create_error>(remote.acquire("k")) == errc::outcome_unknown));
+    co_await pass(1min);
+    // It was granted after all, and has been taken back.
+    BOOST_TEST(!co_await other.is_locked("k"));
+    BOOST_TEST(remote.stats().settled == 1U);
+}
+
+COLOCK_SCENE(memory_scene, not_held_any_more)
+{
+    colock::lock lock = co_await locker.acquire("k", {.ttl = 1s});
+    co_await pass(2s);
+    BOOST_TEST((co_await code_of<colock::release_error>(lock.release(colock::on_failure::raise)) == errc::not_held));
+    BOOST_TEST((co_await code_of<colock::extend_error>(lock.extend(1s)) == errc::not_held));
+}
+
+COLOCK_SCENE(faulty_scene, a_release_without_an_answer)
+{
+    colock::lock lock = co_await remote.acquire("k");
+    script->next(operation::release, step::lose_reply());
+    BOOST_TEST(
+        (co_await code_of<colock::release_error>(lock.release(colock::on_failure::raise)) == errc::outcome_unknown));
+    co_await pass(1min);
+    BOOST_TEST(!co_await other.is_locked("k"));
+}
+
+COLOCK_SCENE(memory_scene, a_second_release_is_none)
+{
+    colock::lock lock = co_await locker.acquire("k");
+    co_await lock.release();
+    colock::lock next = co_await other.acquire("k");
+    co_await lock.release(colock::on_failure::raise);
+    BOOST_TEST(co_await next.is_locked());
+}
+
+COLOCK_SCENE(memory_scene, a_released_lock_is_not_extended)
+{
+    colock::lock lock = co_await locker.acquire("k");
+    co_await lock.release();
+    BOOST_TEST((co_await code_of<colock::extend_error>(lock.extend(1s)) == errc::not_held));
+}
+
+COLOCK_SCENE(memory_scene, an_empty_handle)
+{
+    colock::lock lock;
+    BOOST_TEST(!lock);
+    BOOST_TEST((co_await code_of<colock::validation_error>(lock.extend(1s)) == errc::invalid_options));
+}
+
+COLOCK_SCENE(memory_scene, bad_input)
+{
+    BOOST_TEST((co_await code_of<colock::validation_error>(locker.acquire("")) == errc::invalid_key));
+    BOOST_TEST((co_await code_of<colock::validation_error>(locker.acquire("k", {.ttl = -1ms})) == errc::invalid_ttl));
+    const auto negative = colock::retry_policy::fixed(-1ms);
+    BOOST_TEST(
+        (co_await code_of<colock::validation_error>(locker.acquire("k", {.retry = negative})) == errc::invalid_retry));
+    BOOST_TEST(
+        (co_await code_of<colock::validation_error>(locker.acquire("k", {.max_holders = 2})) == errc::invalid_options));
+}
+
+COLOCK_SCENE(memory_scene, all_have_one_base)
+{
+    colock::lock busy = co_await other.acquire("k");
+    try {
+        static_cast<void>(co_await locker.acquire("k", {.retry = colock::retry_policy::never()}));
+        BOOST_ERROR("was to give up");
+    } catch (const colock::error& failure) {
+        BOOST_TEST(failure.key() == "k");
+        BOOST_TEST(failure.backend() == "memory");
+    }
+}
+
+COLOCK_SCENE(memory_scene, a_cancelled_call)
+{
+    colock::lock busy = co_await other.acquire("k");
+    asio::cancellation_signal cancel;
+    colock::error_code ended;
+    locker.async_acquire(
+        "k", asio::bind_cancellation_slot(cancel.slot(), [&](colock::error_code failed, auto) { ended = failed; }));
+    co_await pass(1s);
+    cancel.emit(asio::cancellation_type::terminal);
+    co_await pass(1s);
+    BOOST_TEST((ended == asio::error::operation_aborted));
+    co_await busy.release();
+    BOOST_TEST(!co_await other.is_locked("k"));
+}
+
+COLOCK_SCENE(memory_scene, lost_in_the_middle_of_the_work)
+{
+    const auto body = [&]() -> asio::awaitable<void> {
+        co_await other.break_lock("k");
+        co_await pass(1h);
+    };
+    BOOST_TEST((co_await code_of<colock::lost_error>(locker.with_lock("k", body)) == errc::lost));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(events)
+
+COLOCK_SCENE(memory_scene, of_a_lock_that_is_waited_for_and_released)
+{
+    const auto told = std::make_shared<timeline>();
+    colock::locker locks(backend, {.observer = told});
+    colock::lock first = co_await locks.acquire("k");
+    std::optional<colock::lock> second;
+    locks.async_acquire("k", [&](colock::error_code, colock::lock granted) { second = std::move(granted); });
+    co_await pass(1ms);
+    co_await first.release();
+    co_await pass(1ms);
+    BOOST_TEST(told->heard("ready granted waiting"));
+    BOOST_TEST(told->heard("released"));
+    BOOST_TEST(second->held());
+}
+
+COLOCK_SCENE(memory_scene, of_a_lock_that_is_renewed)
+{
+    const auto told = std::make_shared<timeline>();
+    colock::locker locks(backend, {.observer = told});
+    colock::lock lock = co_await locks.acquire("k", {.ttl = 3s, .renewal = colock::renewal::automatic});
+    co_await pass(1500ms);
+    BOOST_TEST(told->told == "ready granted renewed ");
+}
+
+COLOCK_SCENE(memory_scene, of_a_lock_that_expires)
+{
+    const auto told = std::make_shared<timeline>();
+    colock::locker locks(backend, {.observer = told});
+    colock::lock lock = co_await locks.acquire("k", {.ttl = 1s});
+    co_await pass(2s);
+    // What it may have left behind is settled, too.
+    BOOST_TEST(told->heard("lost:expired"));
+}
+
+COLOCK_SCENE(memory_scene, of_a_lock_that_is_broken)
+{
+    const auto told = std::make_shared<timeline>();
+    colock::locker locks(backend, {.observer = told});
+    colock::lock lock = co_await locks.acquire("k");
+    co_await other.break_lock("k");
+    co_await pass(1ms);
+    BOOST_TEST(told->heard("lost:broken"));
+    BOOST_TEST((co_await lock.lost() == colock::lost_reason::broken));
+}
+
+COLOCK_SCENE(faulty_scene, of_a_connection)
+{
+    const auto told = std::make_shared<timeline>();
+    colock::locker locks(script, {.observer = told});
+    const auto reset = make_error_code(boost::system::errc::connection_reset);
+    script->notify_unreachable(colock::make_failure(errc::unavailable, "nobody listens", reset), "here:1");
+    script->notify_ready();
+    script->notify_suspended(reset);
+    script->notify_reconnected();
+    script->notify_warning("it evicts keys");
+    BOOST_TEST(told->told == "unreachable ready suspended reconnected warning ");
+    co_return;
+}
+
+COLOCK_SCENE(faulty_scene, of_a_session_that_ends)
+{
+    const auto told = std::make_shared<timeline>();
+    script->open_session(colock::lease_clock::now() + 10s);
+    colock::locker locks(script, {.observer = told});
+    colock::lock lock = co_await locks.acquire("k", {.ttl = 0ms});
+    script->risk_session();
+    script->end_session();
+    co_await pass(1s);
+    BOOST_TEST(told->heard("at_risk lost:session"));
+    BOOST_TEST(!lock.held());
+}
+
+COLOCK_SCENE(faulty_scene, of_an_acquire_without_an_answer)
+{
+    const auto told = std::make_shared<timeline>();
+    colock::locker locks(script, {.retry = colock::retry_policy::never(), .observer = told});
+    script->next(operation::create, step::lose_reply());
+    BOOST_TEST((co_await code_of(locks.acquire("k")) == errc::outcome_unknown));
+    co_await pass(1s);
+    BOOST_TEST(told->told == "settled ");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(moving)
+
+COLOCK_SCENE(memory_scene, detach_and_adopt, *not_there_yet())
+{
+    colock::lock lock = co_await locker.acquire("k", {.ttl = 10s});
+    std::string ticket = co_await lock.detach();
+    BOOST_TEST(!lock.held());
+    BOOST_TEST(co_await other.is_locked("k"));
+    // In another process, which has been told the ticket.
+    colock::lock moved = co_await other.adopt(ticket);
+    BOOST_TEST(moved.key() == "k");
+    BOOST_TEST(moved.fence() > lock.fence());
+    BOOST_TEST((moved.ttl() == 10s));
+}
+
+COLOCK_SCENE(memory_scene, a_ticket_works_once, *not_there_yet())
+{
+    colock::lock lock = co_await locker.acquire("k");
+    std::string ticket = co_await lock.detach();
+    colock::lock moved = co_await other.adopt(ticket);
+    BOOST_TEST((co_await code_of<colock::create_error>(other.adopt(ticket)) == errc::not_held));
+    BOOST_TEST(co_await moved.is_locked());
+}
+
+COLOCK_SCENE(memory_scene, the_ttl_runs_in_between, *not_there_yet())
+{
+    colock::lock lock = co_await locker.acquire("k", {.ttl = 10s, .renewal = colock::renewal::automatic});
+    std::string ticket = co_await lock.detach();
+    co_await pass(11s);
+    BOOST_TEST((co_await code_of<colock::create_error>(other.adopt(ticket)) == errc::not_held));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(on_redis)
+
+COLOCK_SCENE(redis_scene, a_lock_moves, *not_there_yet())
+{
+    colock::lock lock = co_await locker.acquire("k", {.ttl = 10s});
+    std::string ticket = co_await lock.detach();
+    colock::lock moved = co_await other.adopt(ticket);
+    BOOST_TEST(moved.fence() > lock.fence());
+    BOOST_TEST((co_await code_of<colock::create_error>(other.adopt(ticket)) == errc::not_held));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(on_mongodb)
+
+COLOCK_SCENE(mongodb_scene, a_lock_moves, *not_there_yet())
+{
+    colock::lock lock = co_await locker.acquire("k", {.ttl = 10s});
+    std::string ticket = co_await lock.detach();
+    colock::lock moved = co_await other.adopt(ticket);
+    BOOST_TEST(moved.fence() > lock.fence());
+    BOOST_TEST((co_await code_of<colock::create_error>(other.adopt(ticket)) == errc::not_held));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,144 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "support/print.hpp"
+#include "support/process.hpp"
+#include "support/run.hpp"
+#include "support/virtual_clock.hpp"
+
+#include <colock/colock.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+// What docs/coming-from.md shows and says. scripts/named_tests.sh compares the lines in its tables with these tests.
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using colock::errc;
+
+/// A test case whose body is a coroutine, and a member of a scene of its own; beside the name, decorators.
+#define COLOCK_SCENE(scene, name, ...)                                                                                 \
+    struct name##_scene : scene                                                                                        \
+    {                                                                                                                  \
+        asio::awaitable<void> body();                                                                                  \
+    };                                                                                                                 \
+    BOOST_AUTO_TEST_CASE(name __VA_OPT__(, ) __VA_ARGS__)                                                              \
+    {                                                                                                                  \
+        name##_scene on;                                                                                               \
+        on.run(on.body());                                                                                             \
+    }                                                                                                                  \
+    asio::awaitable<void> name##_scene::body()
+
+/// The code of the exception of that type that a verb throws; none if it ends well.
+template <class Error = boost::system::system_error, class T>
+asio::awaitable<colock::error_code> code_of(asio::awaitable<T> verb)
+{
+    try {
+        if constexpr (std::is_void_v<T>)
+            co_await std::move(verb);
+        else
+            static_cast<void>(co_await std::move(verb));
+    } catch (const Error& failure) {
+        co_return failure.code();
+    }
+    co_return colock::error_code();
+}
+
+inline asio::awaitable<void> pass(colock::lease_clock::duration span)
+{
+    colock::lease_timer timer(co_await asio::this_coro::executor, span);
+    co_await timer.async_wait();
+}
+
+inline std::vector<std::string> keys_of(const auto& locks)
+{
+    std::vector<std::string> keys;
+    for (const auto& each : locks)
+        keys.push_back(each.key);
+    return keys;
+}
+
+/// Locks in memory, and a clock that goes on as soon as nothing else is to be done.
+struct memory_scene
+{
+    colock::testing::virtual_clock clock;
+    asio::io_context io{1};
+    std::shared_ptr<colock::adapter> backend = colock::memory::make_adapter(io.get_executor());
+    colock::locker locker{backend};
+    /// To ours what another process is.
+    colock::locker other{backend};
+
+    void run(asio::awaitable<void> body)
+    {
+        auto test = colock::testing::start(io, std::move(body));
+        colock::testing::run_ready(io);
+        // In steps that grow, so that a test of hours is not a test of patience.
+        for (colock::lease_clock::duration passed{0}, step{0}; !test.done() && passed < 24h; passed += step) {
+            step = std::clamp<colock::lease_clock::duration>(passed / 100, 10ms, 1s);
+            clock.advance(io, step);
+        }
+        test.get(io);
+    }
+};
+
+/// A precondition: the server that this variable names. ctest reports the suite as skipped otherwise.
+inline auto is_served(const char* variable)
+{
+    return boost::unit_test::precondition([variable](boost::unit_test::test_unit_id suite) {
+        boost::test_tools::assertion_result there(!colock::testing::from_environment(variable, "").empty());
+        if (!there) {
+            std::cout << "skipped: " << boost::unit_test::framework::get(suite, boost::unit_test::TUT_ANY).full_name()
+                      << ": there is no " << variable << "; see scripts/servers.sh" << std::endl;
+        }
+        return there;
+    });
+}
+
+/// A precondition that is never met; the row of such a test is marked, too. A disabled case would be run with its
+/// suite.
+inline auto not_there_yet()
+{
+    return boost::unit_test::precondition([](boost::unit_test::test_unit_id which) {
+        std::cout << "skipped: " << boost::unit_test::framework::get(which, boost::unit_test::TUT_ANY).full_name()
+                  << ": not there yet" << std::endl;
+        return boost::test_tools::assertion_result(false);
+    });
+}
+
+/// On a server that tests share, in real time.
+struct served_scene
+{
+    asio::io_context io{1};
+    /// What is called so is this test's alone.
+    const std::string mine = colock::token::generate().hex();
+
+    void run(asio::awaitable<void> body) { colock::testing::run_coro(io, std::move(body)); }
+};
+
+/// Of all backends: an extension fails once the lock has expired or was taken, and takes nothing back.
+inline asio::awaitable<void> never_recreates(colock::locker ours, colock::locker others)
+{
+    colock::lock lock = co_await ours.acquire("expired", {.ttl = 300ms});
+    co_await pass(350ms);
+    colock::lock next = co_await others.acquire("expired");
+    BOOST_TEST((co_await code_of<colock::extend_error>(lock.extend(1s)) == errc::not_held));
+    BOOST_TEST(co_await next.is_locked());
+
+    colock::lock stolen = co_await ours.acquire("stolen");
+    co_await others.break_lock("stolen");
+    BOOST_TEST((co_await code_of<colock::extend_error>(stolen.extend(1s)) == errc::not_held));
+    BOOST_TEST(!co_await others.is_locked("stolen"));
+}

@@ -1,0 +1,214 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+//
+// Defaults, differences and retries of all of them.
+
+#include "scene.hpp"
+
+BOOST_AUTO_TEST_SUITE(defaults)
+
+COLOCK_SCENE(memory_scene, ours)
+{
+    const colock::locker_options ours = locker.defaults();
+    BOOST_TEST((ours.ttl == 30s));
+    BOOST_TEST(!ours.retry.finite());
+    BOOST_TEST((ours.retry.delay_after({}) == 2s));
+    BOOST_TEST(!ours.owner.empty());
+    BOOST_TEST(!ours.host.empty());
+    colock::lock lock = co_await locker.acquire("k");
+    BOOST_TEST((lock.ttl() == 30s));
+    co_await pass(31s);
+    // Nobody renews what `acquire` has returned, unless it is asked for.
+    BOOST_TEST(!lock.held());
+}
+
+COLOCK_SCENE(memory_scene, of_ioredis_lock)
+{
+    colock::locker locks(backend, {.ttl = 10s, .retry = colock::retry_policy::never()});
+    colock::lock lock = co_await locks.acquire("k");
+    BOOST_TEST((lock.ttl() == 10s));
+    BOOST_TEST((co_await code_of<colock::retry_error>(locks.acquire("k")) == errc::retry_exhausted));
+    BOOST_TEST(locks.stats().attempts == 2U);
+}
+
+COLOCK_SCENE(memory_scene, of_ioredis_lock_6)
+{
+    colock::locker locks(backend, {.ttl = 10s, .retry = colock::retry_policy::fixed(55ms).jitter(0.09).times(6)});
+    colock::lock lock = co_await locks.acquire("k");
+    BOOST_TEST((co_await code_of<colock::retry_error>(locks.acquire("k")) == errc::retry_exhausted));
+    BOOST_TEST(locks.stats().attempts == 8U);
+}
+
+COLOCK_SCENE(memory_scene, of_nebulex_locks)
+{
+    colock::locker locks(backend, {.ttl = 30s, .retry = colock::retry_policy::fixed(10ms).jitter(0.2).times(3)});
+    colock::lock lock = co_await locks.acquire("k");
+    BOOST_TEST((lock.ttl() == 30s));
+    BOOST_TEST((co_await code_of<colock::retry_error>(locks.acquire("k")) == errc::retry_exhausted));
+    BOOST_TEST(locks.stats().attempts == 5U);
+}
+
+COLOCK_SCENE(memory_scene, of_mongo_lock)
+{
+    colock::locker locks(backend, {.ttl = 0ms, .retry = colock::retry_policy::never()});
+    colock::lock lock = co_await locks.acquire("k");
+    BOOST_TEST((lock.expires_at() == colock::lease_clock::time_point::max()));
+    BOOST_TEST((co_await code_of<colock::retry_error>(locks.acquire("k")) == errc::retry_exhausted));
+}
+
+COLOCK_SCENE(memory_scene, of_zookeeper_node_shared_lock)
+{
+    colock::locker locks(backend, {.ttl = 0ms, .retry = colock::retry_policy::forever()});
+    colock::lock lock = co_await locks.acquire("k");
+    BOOST_TEST((lock.expires_at() == colock::lease_clock::time_point::max()));
+    BOOST_TEST(!locks.defaults().retry.finite());
+}
+
+COLOCK_SCENE(memory_scene, of_locco)
+{
+    // It has none: key, ttl and retry settings have to be given.
+    colock::lock busy = co_await other.acquire("k");
+    colock::lock lock =
+        co_await locker.acquire("k", {.ttl = 3s, .retry = colock::retry_policy::fixed(200ms).times(999)});
+    BOOST_TEST((lock.ttl() == 3s));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(differences)
+
+COLOCK_SCENE(memory_scene, a_ttl_of_100_ms_at_least)
+{
+    BOOST_TEST((co_await code_of<colock::validation_error>(locker.acquire("k", {.ttl = 99ms})) == errc::invalid_ttl));
+    colock::lock lock = co_await locker.acquire("k", {.ttl = 100ms});
+    BOOST_TEST(lock.held());
+}
+
+COLOCK_SCENE(memory_scene, no_limit_is_zero)
+{
+    const colock::acquire_options any{.mode = colock::lock_mode::shared, .max_holders = 0};
+    colock::lock first = co_await locker.acquire("k", any);
+    colock::lock second = co_await locker.acquire("k", any);
+    BOOST_TEST(second.held());
+}
+
+COLOCK_SCENE(memory_scene, not_reentrant)
+{
+    colock::lock lock = co_await locker.acquire("k", {.ttl = 5s});
+    colock::lock again = co_await locker.acquire("k");
+    BOOST_TEST(!lock.held());
+    BOOST_TEST((locker.stats().waited_longest > 4s));
+}
+
+COLOCK_SCENE(memory_scene, for_ever)
+{
+    colock::lock busy = co_await other.acquire("k", {.ttl = 20min});
+    colock::lock lock = co_await locker.acquire("k");
+    BOOST_TEST((locker.stats().waited_longest > 19min));
+}
+
+COLOCK_SCENE(memory_scene, a_handle_releases)
+{
+    {
+        colock::lock lock = co_await locker.acquire("k", {.ttl = 0ms});
+    }
+    colock::lock next = co_await other.acquire("k");
+    BOOST_TEST((other.stats().waited_longest < 1s));
+}
+
+COLOCK_SCENE(memory_scene, times_are_retries)
+{
+    colock::lock busy = co_await other.acquire("k");
+    const auto policy = colock::retry_policy::fixed(10ms).times(3);
+    BOOST_TEST(
+        (co_await code_of<colock::retry_error>(locker.acquire("k", {.retry = policy})) == errc::retry_exhausted));
+    BOOST_TEST(locker.stats().attempts == 4U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(retries)
+
+using colock::retry_attempt;
+using colock::retry_decision;
+using colock::retry_policy;
+
+/// The delays after the first attempts, without jitter, in ms; -1: it gives up.
+static std::vector<int> delays_of(const retry_policy& policy, std::size_t count)
+{
+    std::vector<int> delays;
+    retry_attempt attempt;
+    for (; attempt.number < count; ++attempt.number) {
+        const auto delay = policy.delay_after(attempt);
+        delays.push_back(delay ? static_cast<int>(*delay / 1ms) : -1);
+        attempt.previous_delay = delay.value_or(0ms);
+    }
+    return delays;
+}
+using ms = std::vector<int>;
+
+BOOST_AUTO_TEST_CASE(fixed)
+{
+    const auto policy = retry_policy::fixed(200ms).times(2);
+    BOOST_TEST((delays_of(policy, 3) == ms{200, 200, -1}));
+    BOOST_TEST(policy.jitter() == 0.2);
+}
+
+BOOST_AUTO_TEST_CASE(without_jitter)
+{
+    const auto policy = retry_policy::fixed(200ms).jitter(0);
+    BOOST_TEST(policy.jitter() == 0.0);
+}
+
+BOOST_AUTO_TEST_CASE(linear)
+{
+    const auto policy = retry_policy::linear(10ms, 50ms);
+    BOOST_TEST((delays_of(policy, 4) == ms{10, 60, 110, 160}));
+    BOOST_TEST(policy.jitter() == 0.0);
+}
+
+BOOST_AUTO_TEST_CASE(exponential)
+{
+    const auto policy = retry_policy::exponential(100ms, 2.0, 5s);
+    BOOST_TEST((delays_of(policy, 8) == ms{100, 200, 400, 800, 1600, 3200, 5000, 5000}));
+}
+
+BOOST_AUTO_TEST_CASE(at_once_and_then_later)
+{
+    const auto policy =
+        retry_policy::custom([](const retry_attempt& attempt) -> retry_decision { return attempt.number * 100ms; });
+    BOOST_TEST((delays_of(policy, 3) == ms{0, 100, 200}));
+}
+
+BOOST_AUTO_TEST_CASE(of_the_previous_delay)
+{
+    const auto policy = retry_policy::custom(
+        [](const retry_attempt& attempt) -> retry_decision { return attempt.previous_delay * 2 + 1ms; });
+    BOOST_TEST((delays_of(policy, 4) == ms{1, 3, 7, 15}));
+}
+
+BOOST_AUTO_TEST_CASE(no_retry)
+{
+    const auto policy = retry_policy::never();
+    BOOST_TEST((delays_of(policy, 1) == ms{-1}));
+}
+
+BOOST_AUTO_TEST_CASE(without_end)
+{
+    const auto policy = retry_policy::fixed(10ms);
+    BOOST_TEST(!policy.finite());
+    BOOST_TEST((delays_of(policy, 2) == ms{10, 10}));
+}
+
+BOOST_AUTO_TEST_CASE(a_total_time)
+{
+    const auto policy = retry_policy::fixed(200ms).times(10).total_time(1s);
+    BOOST_TEST((policy.max_time() == 1s));
+}
+
+BOOST_AUTO_TEST_CASE(settings_that_contradict_each_other)
+{
+    BOOST_TEST(!retry_policy::fixed(-1ms).problem().empty());
+    BOOST_TEST(retry_policy::fixed(0ms).problem().empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
