@@ -96,7 +96,7 @@ private:
         std::int64_t count = 0;
         for_each_document(got.reply, [&](const bson_iter_t& each) {
             ++count;
-            from_.move_behind(each);
+            from_.move_behind(key_of(each));
             for (auto& holder : read_known_holders(each, holders::live, now())) {
                 if (filter_.matches(holder.status))
                     found_.push_back(std::move(holder));
@@ -209,7 +209,7 @@ private:
     const group_action what_;
     const std::chrono::milliseconds ttl_;
     completion<group_outcome> done_;
-    page_start from_{std::string_view()};
+    page_start from_;
     std::vector<known_holder> found_;
     void (group_operation::*looked_)() = nullptr;
     std::vector<known_holder> members_;
