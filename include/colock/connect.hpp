@@ -17,6 +17,7 @@ namespace colock {
 /// with
 ///   `rediss+quorum` over TLS
 /// - `zookeeper://`: see zookeeper::options::url
+/// - `mongodb://`: see mongo::options::url
 ///
 /// Does no I/O.
 ///
