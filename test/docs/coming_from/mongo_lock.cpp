@@ -1,5 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongodb_scene.hpp"
+#include "redis_scene.hpp"
+#include "zookeeper_scene.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/cancel_after.hpp>
@@ -32,12 +34,16 @@ COLOCK_SCENE(memory_scene, a_limited_number_of_shared_locks)
     BOOST_TEST(!!co_await locker.try_acquire("resource2", {.mode = colock::lock_mode::shared, .max_holders = 3}));
 }
 
-COLOCK_SCENE(memory_scene, a_lock_id_is_a_group, *not_there_yet())
+COLOCK_SCENE(memory_scene, a_lock_id_is_a_group)
 {
     colock::lock_group group = locker.group("abcd1234");
     co_await group.acquire("resource1", {.ttl = 0ms, .retry = colock::retry_policy::never()});
     co_await group.acquire("resource2", {.mode = colock::lock_mode::shared});
     BOOST_TEST((co_await other.list({.group = "abcd1234"})).size() == 2U);
+    // Another handle of that id is another holder.
+    colock::lock_group theirs = other.group("abcd1234");
+    co_await theirs.acquire("resource2", {.mode = colock::lock_mode::shared});
+    BOOST_TEST((co_await other.list({.group = "abcd1234"})).size() == 3U);
 }
 
 COLOCK_SCENE(memory_scene, a_generated_id)
@@ -56,7 +62,7 @@ COLOCK_SCENE(memory_scene, one_key_once_in_a_group)
                     group.acquire("resource2", {.mode = colock::lock_mode::shared})) == errc::invalid_options));
 }
 
-COLOCK_SCENE(memory_scene, unlock, *not_there_yet())
+COLOCK_SCENE(memory_scene, unlock)
 {
     colock::lock_group group = locker.group("abcd1234");
     co_await group.acquire("resource1");
@@ -64,6 +70,7 @@ COLOCK_SCENE(memory_scene, unlock, *not_there_yet())
     co_await group.acquire("resource2");
     // In another process.
     std::vector<colock::lock_report> unlocked = co_await other.group("abcd1234").release();
+    std::ranges::sort(unlocked, std::greater(), [](const auto& each) { return each.before.created; });
     BOOST_TEST((keys_of(unlocked) == std::vector<std::string>{"resource2", "resource1"}));
     BOOST_TEST(unlocked.front().before.group == "abcd1234");
     BOOST_TEST(!co_await other.is_locked("resource1"));
@@ -105,7 +112,7 @@ COLOCK_SCENE(memory_scene, a_lock_without_ttl_is_not_renewed)
     BOOST_TEST((group.locks().front().ttl() == 10s));
 }
 
-COLOCK_SCENE(memory_scene, renew_by_id, *not_there_yet())
+COLOCK_SCENE(memory_scene, renew_by_id)
 {
     colock::lock_group group = locker.group("abcd1234");
     co_await group.acquire("resource1", {.ttl = 10s});
@@ -196,7 +203,7 @@ COLOCK_SCENE(memory_scene, expired_locks_are_told_by_purge)
     BOOST_TEST(live.held());
 }
 
-COLOCK_SCENE(memory_scene, purge_with_the_rest_of_each_group, *not_there_yet())
+COLOCK_SCENE(memory_scene, purge_with_the_rest_of_each_group)
 {
     colock::lock_group group = locker.group("abcd1234");
     co_await group.acquire("resource1", {.ttl = 10s});
@@ -228,7 +235,7 @@ COLOCK_SCENE(memory_scene, a_deadline_is_a_context)
     BOOST_TEST(!co_await other.is_locked("resource1"));
 }
 
-COLOCK_SCENE(memory_scene, a_purge_loop, *not_there_yet())
+COLOCK_SCENE(memory_scene, a_purge_loop)
 {
     colock::locker locks(backend, {.purge = colock::background_purge{.interval = 1min, .limit = 1000}});
     colock::lock expired = co_await other.acquire("resource1", {.ttl = 10s});
@@ -261,7 +268,49 @@ COLOCK_SCENE(mongodb_scene, locks_of_both_kinds_and_their_status)
     BOOST_TEST(found.front().fence == exclusive.fence());
 }
 
-COLOCK_SCENE(mongodb_scene, unlock, *not_there_yet())
+COLOCK_SCENE(mongodb_scene, unlock)
+{
+    colock::lock_group group = locker.group("abcd1234");
+    co_await group.acquire("resource1");
+    co_await group.acquire("resource2", {.mode = colock::lock_mode::shared});
+    std::vector<colock::lock_report> unlocked = co_await other.group("abcd1234").release();
+    BOOST_TEST(unlocked.size() == 2U);
+    BOOST_TEST((co_await other.list()).empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(on_redis, *is_served("COLOCK_TEST_REDIS"))
+
+COLOCK_SCENE(redis_scene, status)
+{
+    colock::lock lock = co_await locker.acquire("resource1", {.ttl = 10s, .owner = "john"});
+    co_await lock.extend(20s);
+    std::vector<colock::lock_status> found = co_await other.list({.owner = "john"});
+    BOOST_TEST_REQUIRE(found.size() == 1U);
+    BOOST_TEST(found.front().key == "resource1");
+    BOOST_TEST(found.front().created.has_value());
+    BOOST_TEST(!found.front().renewed);
+    BOOST_TEST((found.front().remaining > 10s));
+    BOOST_TEST(found.front().fence == 0U);
+    BOOST_TEST(lock.fence() != 0U);
+}
+
+COLOCK_SCENE(redis_scene, unlock)
+{
+    colock::lock_group group = locker.group("abcd1234");
+    co_await group.acquire("resource1");
+    co_await group.acquire("resource2", {.mode = colock::lock_mode::shared});
+    std::vector<colock::lock_report> unlocked = co_await other.group("abcd1234").release();
+    BOOST_TEST(unlocked.size() == 2U);
+    BOOST_TEST((co_await other.list()).empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(on_zookeeper, *is_served("COLOCK_TEST_ZOOKEEPER"))
+
+COLOCK_SCENE(zookeeper_scene, unlock)
 {
     colock::lock_group group = locker.group("abcd1234");
     co_await group.acquire("resource1");

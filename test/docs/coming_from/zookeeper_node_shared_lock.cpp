@@ -106,12 +106,15 @@ COLOCK_SCENE(zookeeper_scene, a_lock_that_has_expired_is_not_extended)
     co_await never_recreates(locker, other);
 }
 
-COLOCK_SCENE(zookeeper_scene, a_group_is_extended_through_its_own_handle, *not_there_yet())
+COLOCK_SCENE(zookeeper_scene, a_group_is_extended_through_its_own_handle)
 {
-    colock::lock_group group = locker.group("abcd1234");
+    colock::lock_group group = locker.group();
     co_await group.acquire("resource1", {.ttl = 10s});
-    BOOST_TEST((co_await code_of<colock::validation_error>(other.group("abcd1234").extend(60s)) == errc::unsupported));
-    BOOST_TEST((co_await other.group("abcd1234").release()).size() == 1U);
+    std::vector<colock::lock_report> renewed = co_await group.extend(60s);
+    BOOST_TEST_REQUIRE(renewed.size() == 1U);
+    BOOST_TEST(!renewed.front().status);
+    BOOST_TEST((co_await code_of<colock::validation_error>(other.group(group.id()).extend(60s)) == errc::unsupported));
+    BOOST_TEST((co_await other.group(group.id()).release()).size() == 1U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
