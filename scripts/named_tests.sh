@@ -4,9 +4,8 @@
 #   scripts/named_tests.sh PROGRAM       the program of those tests
 #
 # The last cell of each row of its tables names a test, as `suite/case`. That test has to be there and to pass, with at
-# least one check; a row with <!-- not there yet --> names one that is skipped for that reason. Code in a row that ends with
-# a semicolon is a line of that test (white space and line breaks aside), and each test of test/docs/coming_from is
-# named by a row. A test whose server is not there is reported as skipped, with the exit code 77.
+# least one check. Code in a row that ends with a semicolon is a line of that test (white space and line breaks aside), and
+# each test of test/docs/coming_from is named by a row. A test whose server is not there is reported as skipped, with the exit code 77.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -27,12 +26,11 @@ tr '<' '\n' <"$scratch/report" | awk '
     /^\/TestSuite/ { --depth }
     /^TestCase / { print path[depth] "/" of("name"), of("result"), of("assertions_passed") }
 ' >"$scratch/results"
-# suite/case, "on" or "off"; "later" for what is not there yet
+# suite/case, "on" or "off"
 awk '
     /^[^ ]/ { suite = $1; sub(/\*$/, "", suite) }
     /^ / { print suite "/" (/\*$/ ? substr($1, 1, length($1) - 1) " on" : $1 " off") }
 ' "$scratch/list" >"$scratch/known"
-sed -n 's/^skipped: \(.*\): not there yet$/\1 later/p' "$scratch/log" >>"$scratch/known"
 
 awk -v page="$page" -v results="$scratch/results" -v known="$scratch/known" '
     function bad(what) { printf "named_tests: error: %s:%d: %s\n", page, line_number, what >"/dev/stderr"; failed = 1 }
@@ -56,7 +54,6 @@ awk -v page="$page" -v results="$scratch/results" -v known="$scratch/known" '
     ++rows < 3 { next }
     {
         line_number = FNR
-        waits = /<!-- not there yet -->/
         gsub(/<!--[^>]*-->/, "")
         gsub(/\\\|/, "\001")
         cells = split($0, cell, "|")
@@ -71,9 +68,7 @@ awk -v page="$page" -v results="$scratch/results" -v known="$scratch/known" '
             lines = lines body[test]
             if (!(test in state)) bad("there is no test " test)
             else if (state[test] == "off") bad(test " is disabled")
-            else if (waits && state[test] == "later") continue
             else if (!(test in result) || result[test] == "skipped") skipped[test] = 1
-            else if (waits) bad(test " is there: remove the mark from its row")
             else if (result[test] != "passed") bad(test ": " result[test])
             else if (checks[test] == 0) bad(test " has checked nothing")
         }

@@ -170,11 +170,13 @@ COLOCK_SCENE(memory_scene, filters)
 
 COLOCK_SCENE(memory_scene, the_newest_first)
 {
-    colock::lock first = co_await locker.acquire("first");
-    co_await pass(1s);
-    colock::lock second = co_await locker.acquire("second");
+    std::vector<colock::lock> locks;
+    for (const char* const key : {"1", "2", "3", "4", "5", "6", "7"}) {
+        locks.push_back(co_await locker.acquire(key));
+        co_await pass(1s);
+    }
     std::vector<colock::lock_status> all = co_await locker.list({}, colock::list_order::newest_first);
-    BOOST_TEST((keys_of(all) == std::vector<std::string>{"second", "first"}));
+    BOOST_TEST((keys_of(all) == std::vector<std::string>{"7", "6", "5", "4", "3", "2", "1"}));
 }
 
 COLOCK_SCENE(memory_scene, in_pages)

@@ -107,17 +107,6 @@ inline auto is_served(const char* variable)
     });
 }
 
-/// A precondition that is never met; the row of such a test is marked, too. A disabled case would be run with its
-/// suite.
-inline auto not_there_yet()
-{
-    return boost::unit_test::precondition([](boost::unit_test::test_unit_id which) {
-        std::cout << "skipped: " << boost::unit_test::framework::get(which, boost::unit_test::TUT_ANY).full_name()
-                  << ": not there yet" << std::endl;
-        return boost::test_tools::assertion_result(false);
-    });
-}
-
 /// On a server that tests share, in real time.
 struct served_scene
 {
