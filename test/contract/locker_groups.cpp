@@ -250,6 +250,21 @@ COLOCK_CONTRACT_CASE(locker, a_group_is_released_by_another_process_that_knows_i
     run_coro(on.io(), next.release(on_failure::raise));
 }
 
+COLOCK_CONTRACT_CASE(locker, a_group_by_its_id_is_told_newest_first, &capabilities::groups)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto group = mine.group("g");
+    for (const char* const key : {"3", "1", "4", "5", "2"}) {
+        run_coro(on.io(), group.acquire(key));
+        // As far apart as the coarsest of the backends' clocks tells.
+        on.pass_time(2ms);
+    }
+    std::string order;
+    for (const auto& report : run_coro(on.io(), other.group("g").release()))
+        order += report.key;
+    BOOST_TEST(order == "25413");
+}
+
 COLOCK_CONTRACT_CASE(locker, a_group_by_its_id_releases_ones_own_first_and_then_those_of_others, &capabilities::groups)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();

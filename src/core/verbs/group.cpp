@@ -65,6 +65,7 @@ void tell(reports& told, const std::vector<error_code>& failures)
 
 void append(reports& told, std::vector<lock_status> locks)
 {
+    std::ranges::sort(locks, std::ranges::greater(), &lock_status::created);
     for (auto& each : locks) {
         auto key = each.key;
         told.push_back({.key = std::move(key), .before = std::move(each)});
