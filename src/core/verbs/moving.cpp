@@ -85,6 +85,7 @@ std::optional<lost_reason> end_detach(core& self, record& held, bool has_ticket)
             // A renewal that fell due meanwhile gave way.
             held.plan.catches_up(lease_clock::now());
             self.leased.reschedule(held);
+            held.notify(todo.wakes);
         } else {
             lost = held.end_reason;
             if (held.where() == phase::ending)

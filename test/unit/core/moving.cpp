@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/rig.hpp"
 
+#include <colock/awaitable_adapter.hpp>
 #include <colock/detail/generation.hpp>
 #include <colock/observer.hpp>
 
@@ -9,7 +10,9 @@
 #include <boost/asio/cancellation_signal.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -51,6 +54,33 @@ public:
     void settled(std::string_view, bool) noexcept override { told += "settled "; }
 
     std::string told;
+};
+
+/// It grants everything, but cannot make a ticket, and does something else meanwhile.
+class ticketless final : public awaitable_adapter
+{
+public:
+    using awaitable_adapter::awaitable_adapter;
+    [[nodiscard]] std::string_view name() const noexcept override { return "ticketless"; }
+    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.tickets = true}; }
+    [[nodiscard]] std::string export_ticket(const claim&) const override
+    {
+        meanwhile();
+        throw std::bad_alloc();
+    }
+
+    std::function<void()> meanwhile;
+    int extended = 0;
+
+private:
+    asio::awaitable<create_outcome> do_create(claim_ptr) override { co_return create_outcome::granted(1); }
+    asio::awaitable<release_outcome> do_release(claim_ptr) override { co_return release_outcome{}; }
+    asio::awaitable<extend_outcome> do_extend(claim_ptr, std::chrono::milliseconds) override
+    {
+        ++extended;
+        co_return extend_outcome{};
+    }
+    asio::awaitable<valid_outcome> do_is_valid(claim_ptr) override { co_return valid_outcome{.valid = true}; }
 };
 
 } // namespace
@@ -151,6 +181,27 @@ BOOST_AUTO_TEST_CASE(what_was_lost_or_released_is_not_detached)
     COLOCK_THROWS(validation_error, errc::invalid_options, on.run(empty.detach()));
     on.wind_down();
     on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(a_detach_without_a_ticket_lets_others_go_on)
+{
+    asio::io_context io;
+    const auto backend = std::make_shared<ticketless>(io.get_executor());
+    const locker locks(backend);
+    auto held = run_coro(io, locks.acquire("k", {.ttl = 10h}));
+    std::optional<running<void>> extending;
+    backend->meanwhile = [&] {
+        extending.emplace(testing::start(io, held.extend(20h)));
+        io.poll();
+        BOOST_TEST(backend->extended == 0);
+    };
+    BOOST_CHECK_THROW(static_cast<void>(run_coro(io, held.detach())), std::bad_alloc);
+    BOOST_TEST(held.held());
+    run_ready(io);
+    BOOST_TEST_REQUIRE(extending->done());
+    extending->get(io);
+    BOOST_TEST(backend->extended == 1);
+    run_coro(io, held.release(on_failure::raise));
 }
 
 BOOST_AUTO_TEST_CASE(nothing_moves_on_a_backend_that_cannot)
