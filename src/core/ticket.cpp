@@ -12,8 +12,8 @@ namespace {
 
 /// Its number grows with each change of what follows.
 constexpr std::string_view prefix = "colock1";
-/// Far above what any adapter needs.
-constexpr std::size_t longest = 64 * 1024;
+/// An adapter's part, in bytes. Its keys may be of any length.
+constexpr std::size_t longest_proof = 16 * 1024;
 
 constexpr std::string_view digits = "0123456789abcdef";
 
@@ -66,7 +66,7 @@ std::string to_ticket(const moving_lock& moving)
 std::optional<moving_lock> parse_ticket(std::string_view ticket)
 {
     std::array<std::string_view, 8> parts{};
-    if (ticket.size() > longest || std::ranges::count(ticket, '.') != parts.size() - 1)
+    if (std::ranges::count(ticket, '.') != parts.size() - 1)
         return std::nullopt;
     auto rest = ticket;
     for (auto& part : parts) {
@@ -74,6 +74,8 @@ std::optional<moving_lock> parse_ticket(std::string_view ticket)
         part = rest.substr(0, end);
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
+    if (parts[7].size() > 2 * longest_proof)
+        return std::nullopt;
     moving_lock moving;
     std::int64_t ttl = 0;
     const bool is_read = read_hex(parts[1], moving.backend) && read_hex(parts[2], moving.key) &&

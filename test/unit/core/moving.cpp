@@ -204,6 +204,17 @@ BOOST_AUTO_TEST_CASE(a_detach_without_a_ticket_lets_others_go_on)
     run_coro(io, held.release(on_failure::raise));
 }
 
+BOOST_AUTO_TEST_CASE(a_lock_moves_however_long_its_key_may_be)
+{
+    rig on(behind::elsewhere);
+    on.script->set_limits({.max_key = 1'000'000});
+    on.locker.emplace(on.backend());
+    const auto ticket = give_up(on, std::string(1'000'000, 'k'));
+    auto adopted = on.run(on.locker->adopt(ticket));
+    on.run(adopted.release(on_failure::raise));
+    on.check_clean();
+}
+
 BOOST_AUTO_TEST_CASE(nothing_moves_on_a_backend_that_cannot)
 {
     rig on(behind::scripted);

@@ -81,7 +81,9 @@ BOOST_AUTO_TEST_CASE(are_read_in_one_way_alone)
             " colock1.6d.6b..x.0.30000.00", "colock1.6d.6b..x.0.30000.00\n", "colock1.6d.6b..x.0.30000.0g"})
         BOOST_TEST(!parse_ticket(each), each);
     BOOST_TEST(parse_ticket("colock1.6d.6b..x.0.30000.00").has_value());
-    BOOST_TEST(!parse_ticket(to_ticket({.proof = std::string(100'000, 'p')})));
+    BOOST_TEST(
+        parse_ticket(to_ticket({.key = std::string(100'000, 'k'), .proof = std::string(16'384, 'p')})).has_value());
+    BOOST_TEST(!parse_ticket(to_ticket({.proof = std::string(16'385, 'p')})));
 }
 
 BOOST_AUTO_TEST_CASE(that_are_damaged_are_not_taken_for_others)
