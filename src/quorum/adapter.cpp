@@ -303,7 +303,12 @@ public:
     [[nodiscard]] std::string export_ticket(const claim& held) const override
     {
         const auto current = round_of(held);
-        return current && !current->over ? join_tickets(current->shares) : std::string();
+        if (!current || current->over)
+            return {};
+        auto ticket = join_tickets(current->shares);
+        for (const auto& each : current->shares)
+            each->moves();
+        return ticket;
     }
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
     {

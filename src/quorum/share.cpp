@@ -114,6 +114,7 @@ void share::drop_waiting() noexcept
 void share::begin(create_request asked)
 {
     const bool stood = stands_for(claim_->ttl());
+    is_creating(true);
     claim_->set_sent(asked.sent);
     auto told = [by = under_way(*this), stood, done = std::move(asked.done)](create_outcome outcome) mutable {
         const auto self = by.answered();
@@ -122,6 +123,7 @@ void share::begin(create_request asked)
             self->claim_->taint();
             self->claim_->may_arrive_late(self->claim_->ttl());
         }
+        self->is_creating(false);
         if (!stood && !unknown && outcome.status != create_status::granted)
             self->is_gone();
         done(std::move(outcome));
@@ -250,6 +252,17 @@ void share::orphan()
     }
 }
 
+void share::moves()
+{
+    bool in_doubt = false;
+    {
+        const std::lock_guard guard(mutex_);
+        in_doubt = creating_ || claim_->tainted();
+    }
+    if (in_doubt)
+        orphan();
+}
+
 void share::abandon()
 {
     if (!may_stand()) {
@@ -313,6 +326,12 @@ bool share::stands_for(milliseconds ttl)
     const std::lock_guard guard(mutex_);
     stands_until_ = std::max(stands_until_, expiry);
     return std::exchange(may_stand_, true);
+}
+
+void share::is_creating(bool now)
+{
+    const std::lock_guard guard(mutex_);
+    creating_ = now;
 }
 
 void share::is_gone()

@@ -47,6 +47,9 @@ public:
     void take_back(completion<release_outcome> done);
     /// Nobody will ask for it again: it is taken back, over and over if need be.
     void orphan();
+    /// Whoever has its ticket goes on with it, but is refused what the node has not granted by then: a create that is
+    /// not answered yet is taken back.
+    void moves();
 
     // For the node that keeps it meanwhile.
     void take_back_again(completion<release_outcome> done);
@@ -100,11 +103,14 @@ private:
     /// Returns whether it may have stood before.
     bool stands_for(milliseconds ttl);
     void is_gone();
+    void is_creating(bool now);
 
     const std::shared_ptr<node> node_;
     const claim_ptr claim_;
     std::mutex mutex_;
     bool under_way_ = false;
+    /// By a create, or an adoption.
+    bool creating_ = false;
     std::optional<request> next_;
     /// The node may have granted it, or may do so yet.
     bool may_stand_ = false;

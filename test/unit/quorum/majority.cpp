@@ -117,6 +117,25 @@ BOOST_AUTO_TEST_CASE(two_of_three_are_adopted)
     BOOST_TEST(standing() == "000");
 }
 
+BOOST_AUTO_TEST_CASE(what_is_granted_late_to_one_that_was_moved_is_taken_back)
+{
+    for (const auto& late : {step::hold_unknown(), step::hold()}) {
+        const auto old = driver::exclusive("k", ttl), next = driver::exclusive("k", ttl);
+        nodes[c]->next(operation::create, late);
+        on->grant(old);
+        ready();
+        on->take_over(on->backend().export_ticket(*old), next);
+        ready();
+        on->give_back(next);
+        ready();
+        BOOST_TEST(standing() == "000");
+        nodes[c]->deliver();
+        pass(2s);
+        BOOST_TEST(standing() == "000");
+        lose(c);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(what_one_of_three_has_adopted_counts_when_it_is_tried_again)
 {
     const auto old = driver::exclusive("k", ttl), next = driver::exclusive("k", ttl);
