@@ -421,7 +421,9 @@ end
 return found
 )lua";
 
-// lock probe intent; -> as inspect
+// lock probe intent; what the names of indexes begin with, or nothing -> as inspect
+// What is removed leaves the index of its group, whose id is the end of its value: whoever held it may be no more, and
+// a lock without ttl would be in it for ever.
 constexpr std::string_view break_key = R"lua(
 redis.call('DEL', KEYS[2])
 local time = redis.call('TIME')
@@ -444,6 +446,11 @@ elseif kind ~= 'none' then
     return redis.error_reply('WRONGTYPE the key holds a ' .. kind)
 end
 redis.call('DEL', KEYS[1], KEYS[3])
+for i = 1, #found do
+    local first = found[i][2] == 's' and 2 or 1
+    local group = ARGV[1] ~= '' and string.match(found[i][3], '%z([^%z]+)$')
+    if group then leave(ARGV[1] .. group, string.sub(found[i][3], first, first + 31) .. KEYS[1]) end
+end
 redis.pcall('PUBLISH', KEYS[1], '')
 return found
 )lua";
@@ -492,7 +499,7 @@ const scripts& scripts::get()
         script(std::string(detail::valid)),
         script(std::string(detail::valid_shared)),
         script(std::string(detail::inspect)),
-        script(std::string(detail::break_key)),
+        of_groups(detail::break_key),
         script(std::string(detail::sweep)),
         of_groups(detail::release_members),
         of_groups(detail::act_on_members),

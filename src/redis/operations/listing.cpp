@@ -81,7 +81,8 @@ private:
             scripts::get().inspect.push(request, form, 2, config().probe_key, key);
         else
             scripts::get().break_key.push(request, form, 3, key, config().probe_key,
-                config().plain() ? key_name{config().probe_key, {}} : intent_key(config(), key_));
+                config().plain() ? key_name{config().probe_key, {}} : intent_key(config(), key_),
+                config().group_prefix);
     }
     void answered(operation_ptr) override
     {

@@ -20,13 +20,13 @@ namespace {
 
 constexpr auto index_name = "{colock}#g:g";
 
-plain_claim_ptr member(
-    std::string key, lock_mode mode = lock_mode::exclusive, std::chrono::milliseconds ttl = driver::long_ttl)
+plain_claim_ptr member(std::string key, lock_mode mode = lock_mode::exclusive,
+    std::chrono::milliseconds ttl = driver::long_ttl, std::string group = "g")
 {
     return new plain_claim({.key = std::move(key),
         .mode = mode,
         .ttl = ttl,
-        .owner = std::make_shared<const owner_data>(owner_data{.group = "g"})});
+        .owner = std::make_shared<const owner_data>(owner_data{.group = std::move(group)})});
 }
 
 long long left_of(served& f, const std::string& key)
@@ -112,6 +112,26 @@ BOOST_AUTO_TEST_CASE(an_index_lasts_as_long_as_the_longest_of_its_locks)
     f.speak->give_back(brief);
     f.speak->give_back(longer);
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_broken_leaves_the_index_and_what_is_held_stays)
+{
+    served f;
+    const auto limited = member("a", lock_mode::exclusive, 1min), eternal = member("b", lock_mode::exclusive, 0ms),
+               reader = member("c", lock_mode::shared, 0ms), second = member("c", lock_mode::shared, 1min);
+    for (const auto& each : {limited, eternal, reader, second})
+        f.speak->grant(each);
+    BOOST_TEST(f.speak->break_key("b").size() == 1U);
+    BOOST_TEST(f.raw({"ZCARD", index_name}) == "3");
+    BOOST_TEST(left_of(f, index_name) == -1);
+    BOOST_TEST(f.speak->break_key("c").size() == 2U);
+    BOOST_TEST(f.raw({"ZCARD", index_name}) == "1");
+    BOOST_TEST((left_of(f, index_name) > 0 && left_of(f, index_name) <= 61'000));
+    BOOST_TEST(f.speak->break_key("a").size() == 1U);
+    BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
+    // What only looks like a lock of a group.
+    f.raw({"SET", "{colock}:d", std::string("s\0x\0", 4)});
+    BOOST_TEST(f.speak->break_key("d").size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_lock_whose_index_cannot_be_written_is_not_held)
