@@ -48,12 +48,16 @@ void batch::join(std::string_view fence_key, std::string_view probe_key)
         if (each.joint)
             each.place = each.joint->count - 1;
     }
-    // One alone is cheaper by itself.
+    // One alone is cheaper by itself. But what the server did not know of a joint script has to reach it: those that
+    // were refused together may travel apart.
     for (auto* each : {&joint_.releases, &joint_.group_releases, &joint_.hand_overs}) {
         if (each->count != 1)
             continue;
+        const auto alone = std::ranges::find(slots_, each, &slot::joint);
+        if (each->form == script::form::whole && alone->owner->joined)
+            continue;
         each->clear();
-        std::ranges::find(slots_, each, &slot::joint)->joint = nullptr;
+        alone->joint = nullptr;
     }
     push(joint_.releases, scripts::get().release_many, {probe_key});
     push(joint_.group_releases, scripts::get().release_members, {probe_key});
@@ -204,6 +208,7 @@ void batch::finish(const failure_ptr& why)
         if (!owner)
             continue;
         auto& ended = *owner;
+        ended.joined = slots_[i].joint != nullptr;
         if (auto* const joint = slots_[i].joint; joint && joint->read)
             ended.replies.push_back(joint->take(slots_[i].place));
         if (const auto which = slots_[i].fence; which != 0 && fence_read_) {

@@ -124,6 +124,8 @@ public:
     lease_clock::time_point deadline{};
     /// The connection that it was sent on.
     std::uint64_t sent_on = 0;
+    /// Set with its answer: a joint script has told it.
+    bool joined = false;
     /// Set with each submission: this one lifts the fences' counter, before it takes a fence of its own.
     bool anchors = false;
 };

@@ -147,6 +147,27 @@ BOOST_AUTO_TEST_CASE(a_lock_whose_index_cannot_be_written_is_not_held)
     BOOST_TEST(f.raw({"GET", index_name}) == "another program's");
 }
 
+BOOST_AUTO_TEST_CASE(releases_of_a_group_travel_together_once_the_server_knows_how)
+{
+    served f;
+    for (const auto* group : {"g", ""}) {
+        for (int round = 0; round < 6; ++round) {
+            std::vector<plain_claim_ptr> eight;
+            for (int i = 0; i < 8; ++i)
+                eight.push_back(member("k" + std::to_string(i), lock_mode::exclusive, driver::long_ttl, group));
+            f.speak->grant_all(eight);
+            f.raw({"CONFIG", "RESETSTAT"});
+            std::vector<running<release_outcome>> released;
+            for (const auto& each : eight)
+                released.push_back(start(f.io, f.speak->backend().release(sent_now(each))));
+            for (auto& each : released)
+                BOOST_TEST((each.get(f.io).status == release_status::released));
+        }
+        BOOST_TEST(f.raw({"INFO", "commandstats"}).find("cmdstat_eval:") == std::string::npos);
+        BOOST_TEST(calls_of(f, "evalsha") < 8);
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colock::testing
