@@ -175,6 +175,13 @@ document find_command(const settings& config, const document& query, std::int64_
         .filled({{"c", std::string_view(config.collection)}, {"q", &query}, {"n", most}});
 }
 
+bool may_go_on(const document& reply, std::int64_t count, std::int64_t most)
+{
+    // One that is smaller had room for any document.
+    constexpr std::uint32_t may_be_full = 256 * 1024;
+    return count == most || reply.get()->len > may_be_full;
+}
+
 void for_each_document(const document& reply, const std::function<void(const bson_iter_t& fields)>& use)
 {
     for (const char* const batch : {"cursor.firstBatch", "cursor.nextBatch"}) {

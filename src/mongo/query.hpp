@@ -46,6 +46,8 @@ private:
 [[nodiscard]] document expired_query(const page_start& from, std::int64_t now);
 
 [[nodiscard]] document find_command(const settings& config, const document& query, std::int64_t most);
+/// Whether there may be more behind such an answer: a server ends a batch at 16 MB, however few documents that are.
+[[nodiscard]] bool may_go_on(const document& reply, std::int64_t count, std::int64_t most);
 /// Of the first batch of an answer, or the next.
 void for_each_document(const document& reply, const std::function<void(const bson_iter_t& fields)>& use);
 /// Of a whole document.

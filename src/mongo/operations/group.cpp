@@ -103,7 +103,7 @@ private:
             }
         });
         // Behind the last text comes what is none.
-        if (count == page_size || from_.skip_text())
+        if (may_go_on(got.reply, count, page_size) || from_.skip_text())
             next_page();
         else
             (this->*looked_)();

@@ -124,10 +124,10 @@ private:
             add(each, holders::live, filter_);
         });
         // Behind the last text comes what is none.
-        if (count < page_size && !next.skip_text())
-            over();
-        else
+        if (may_go_on(got.reply, count, page_size) || next.skip_text())
             over(next.text());
+        else
+            over();
     }
 
     const filter filter_;
@@ -156,7 +156,7 @@ private:
     {
         keys_.clear();
         for_each_document(got.reply, [this](const bson_iter_t& each) { keys_.push_back(key_of(each)); });
-        was_full_ = std::ssize(keys_) == limit_;
+        was_full_ = may_go_on(got.reply, std::ssize(keys_), limit_);
         next_ = 0;
         remove_next();
     }

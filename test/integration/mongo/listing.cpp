@@ -1,8 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "go_between.hpp"
 #include "locker_scene.hpp"
+#include "mongo/query.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +20,45 @@ void leave_behind(mongo_scene& on, int count)
     for (int i = 0; i < count; ++i)
         speak.grant(driver::exclusive("k" + std::to_string(i), 100ms));
     run_until(on.io, [&] { return speak.list().empty(); });
+}
+
+/// A real server ends a batch before it has more than 16 MB of documents, whatever those of the tests do.
+mongo::detail::document cut_batch(const mongo::detail::document& reply)
+{
+    mongo::detail::document cut;
+    bson_t cursor;
+    bson_t batch;
+    bson_append_document_begin(cut.get(), "cursor", -1, &cursor);
+    bson_append_array_begin(&cursor, "firstBatch", -1, &batch);
+    std::size_t size = 0;
+    std::uint32_t count = 0;
+    mongo::detail::for_each_document(reply, [&](const bson_iter_t& each) {
+        std::uint32_t length = 0;
+        const std::uint8_t* data = nullptr;
+        bson_iter_document(&each, &length, &data);
+        size += length;
+        if (size <= 16 * 1024 * 1024)
+            bson_append_iter(&batch, std::to_string(count++).c_str(), -1, &each);
+    });
+    bson_append_array_end(&cursor, &batch);
+    bson_append_int64(&cursor, "id", -1, 0);
+    bson_append_utf8(&cursor, "ns", -1, "colock.locks", -1);
+    bson_append_document_end(cut.get(), &cursor);
+    bson_append_double(cut.get(), "ok", -1, 1);
+    return cut;
+}
+
+/// Each as large as many readers make it.
+void store_large(const mongo_scene& on, int count, const std::string& expires)
+{
+    for (int i = 10; i < 10 + count; ++i) {
+        const auto number = std::to_string(i);
+        static_cast<void>(
+            on.ask(R"({"update":"locks","updates":[{"q":{"_id":"k)" + number +
+                   R"("},"u":{"t":"000000000000000000000000000000)" + number + R"(","x":)" + expires +
+                   R"(,"f":{"$numberLong":"7"},"h":[],"hx":{"$numberLong":"0"},"o":{"group":"g","comment":")" +
+                   std::string(1024 * 1024, 'c') + R"("}},"upsert":true}]})"));
+    }
 }
 
 } // namespace
@@ -41,6 +84,23 @@ BOOST_FIXTURE_TEST_CASE(a_purge_of_many_goes_in_steps_and_leaves_nothing_but_fen
     BOOST_TEST(run(ours.purge()).empty());
     const auto left = ask(R"({"find":"locks","filter":{"x":{"$exists":true}}})").to_json();
     BOOST_TEST(left.find("\"f\"") == std::string::npos, left);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_too_large_for_one_batch_is_in_the_next, mongo_scene)
+{
+    run(run(add().acquire("first")).release(on_failure::raise));
+    go_between between(io, server->port());
+    between.say([](const go_between::request& what) {
+        return what.command == "find" ? cut_batch(what.carry_out()) : what.carry_out();
+    });
+    const auto ours = add(options(mongodb_url(between.port())));
+    store_large(*this, 20, R"({"$numberLong":"9223372036854775807"})");
+    BOOST_TEST(run(ours.list()).size() == 20U);
+    BOOST_TEST(run(ours.group("g").release()).size() == 20U);
+    BOOST_TEST(run(ours.list()).empty());
+    store_large(*this, 20, R"({"$numberLong":"1000"})");
+    BOOST_TEST(run(ours.purge()).size() == 20U);
+    static_cast<void>(run(ours.shutdown(5s)));
 }
 
 BOOST_AUTO_TEST_CASE(a_cursor_of_others_is_refused_before_anything_is_sent)
