@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace colock::testing {
@@ -20,6 +21,20 @@ void leave_behind(mongo_scene& on, int count)
     for (int i = 0; i < count; ++i)
         speak.grant(driver::exclusive("k" + std::to_string(i), 100ms));
     run_until(on.io, [&] { return speak.list().empty(); });
+}
+
+/// The same, without having held them.
+void leave_behind_documents(const mongo_scene& on, int count)
+{
+    std::string all;
+    for (int i = 0; i < count; ++i) {
+        const auto number = std::to_string(1000 + i);
+        all +=
+            (i == 0 ? R"({"q":{"_id":"k)" : R"(,{"q":{"_id":"k)") + number +
+            R"("},"u":{"t":"0000000000000000000000000000)" + number +
+            R"(","x":{"$numberLong":"1000"},"f":{"$numberLong":"7"},"h":[],"hx":{"$numberLong":"0"}},"upsert":true})";
+    }
+    static_cast<void>(on.ask(R"({"update":"locks","updates":[)" + all + "]}"));
 }
 
 /// A real server ends a batch before it has more than 16 MB of documents, whatever those of the tests do.
@@ -100,6 +115,22 @@ BOOST_FIXTURE_TEST_CASE(what_is_too_large_for_one_batch_is_in_the_next, mongo_sc
     BOOST_TEST(run(ours.list()).empty());
     store_large(*this, 20, R"({"$numberLong":"1000"})");
     BOOST_TEST(run(ours.purge()).size() == 20U);
+    static_cast<void>(run(ours.shutdown(5s)));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_purge_that_takes_longer_than_one_operation_may_goes_on, mongo_scene)
+{
+    leave_behind_documents(*this, 300);
+    go_between between(io, server->port());
+    between.say([](const go_between::request& what) {
+        if (what.command == "findAndModify")
+            std::this_thread::sleep_for(5ms);
+        return what.carry_out();
+    });
+    auto settings = options(mongodb_url(between.port()));
+    settings.operation_timeout = 1s;
+    const auto ours = add(settings);
+    BOOST_TEST(run(ours.purge()).size() == 300U);
     static_cast<void>(run(ours.shutdown(5s)));
 }
 
