@@ -278,16 +278,18 @@ COLOCK_CONTRACT_CASE(adapter, a_groups_id_may_hold_any_bytes, &capabilities::gro
 
 COLOCK_CONTRACT_CASE(adapter, a_large_group_is_extended_and_released_whole, &capabilities::groups)
 {
+    // More than any backend looks at in one go; a server that is slow answers in time for so many all the same.
+    const std::size_t size = on.able().immediate ? 1000 : 300;
     std::vector<plain_claim_ptr> all;
-    for (int n = 0; n < 1000; ++n)
-        all.push_back(member("k" + std::to_string(n), "g"));
+    while (all.size() < size)
+        all.push_back(member("k" + std::to_string(all.size()), "g"));
     grant_at_once(on, all);
     if (on.able().extends_groups)
-        BOOST_TEST(on.extend_group("g", 2 * driver::long_ttl).size() == 1000U);
+        BOOST_TEST(on.extend_group("g", 2 * driver::long_ttl).size() == size);
     const auto released = on.release_group("g");
-    BOOST_TEST(released.size() == 1000U);
+    BOOST_TEST(released.size() == size);
     const auto keys = keys_of(released);
-    BOOST_TEST(std::set<std::string>(keys.begin(), keys.end()).size() == 1000U);
+    BOOST_TEST(std::set<std::string>(keys.begin(), keys.end()).size() == size);
     BOOST_TEST(on.release_group("g").empty());
     for (const auto& each : all)
         on.abandon(each);

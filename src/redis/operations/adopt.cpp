@@ -71,7 +71,7 @@ private:
         if (config().plain())
             all.adopt_plain.push(request, form, 2, key, config().probe_key, ticket_, value, ttl);
         else if (const auto& adopt = claim_->mode() == lock_mode::exclusive ? all.adopt : all.adopt_shared;
-                 is_grouped(config(), *claim_))
+            is_grouped(config(), *claim_))
             adopt.push(request, form, 4, key, config().fence_key, config().probe_key,
                 group_key(config(), claim_->owner().group), ticket_, value, ttl);
         else
