@@ -11,6 +11,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <algorithm>
 #include <new>
@@ -80,7 +81,7 @@ public:
     explicit complaint(const core& self) : self_(self) {}
 
     void withdraw() noexcept { last_ = {}; }
-    void make(const error& why)
+    void make(const boost::system::system_error& why)
     {
         // Of a lost turn it has heard.
         if (why.code() == errc::not_held || std::exchange(last_, why.code()) == why.code())
@@ -107,7 +108,8 @@ asio::awaitable<void> purge_in_background(std::shared_ptr<core> self)
             if (turn)
                 co_await sweep(self, *turn);
             trouble.withdraw();
-        } catch (const error& why) {
+        } catch (const boost::system::system_error& why) {
+            // The backend's, or the operating system's, which may have no randomness for a token.
             trouble.make(why);
         } catch (const std::bad_alloc&) {
             // There may be more by then.
@@ -121,6 +123,7 @@ asio::awaitable<void> purge_in_background(std::shared_ptr<core> self)
 void begin_background_purge(const std::shared_ptr<core>& self)
 {
     const auto executor = self->executor();
+    // Detached: it ends with the core, and tells the observer of every error itself.
     if (self->options.purge && self->can.expires && executor)
         asio::co_spawn(new_strand(executor), purge_in_background(self), asio::detached);
 }

@@ -1,10 +1,13 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/ticket.hpp"
 
+#include <boost/algorithm/hex.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <iterator>
 
 namespace colock::detail {
 
@@ -15,29 +18,19 @@ constexpr std::string_view prefix = "colock1";
 /// An adapter's part, in bytes. Its keys may be of any length.
 constexpr std::size_t longest_proof = 16 * 1024;
 
-constexpr std::string_view digits = "0123456789abcdef";
-
 void append_hex(std::string& to, std::string_view bytes)
 {
-    to += '.';
-    for (const char each : bytes) {
-        const auto byte = static_cast<unsigned char>(each);
-        (to += digits[byte >> 4]) += digits[byte & 15];
-    }
+    boost::algorithm::hex_lower(bytes, std::back_inserter(to += '.'));
 }
 
 bool read_hex(std::string_view from, std::string& to)
 {
-    if (from.size() % 2 != 0)
+    try {
+        boost::algorithm::unhex(from, std::back_inserter(to));
+        return true;
+    } catch (const boost::algorithm::hex_decode_error&) {
         return false;
-    to.reserve(from.size() / 2);
-    for (std::size_t at = 0; at < from.size(); at += 2) {
-        const auto high = digits.find(from[at]), low = digits.find(from[at + 1]);
-        if (high == digits.npos || low == digits.npos)
-            return false;
-        to += static_cast<char>(high << 4 | low);
     }
-    return true;
 }
 
 template <class Number>
