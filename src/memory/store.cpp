@@ -81,7 +81,7 @@ std::uint64_t store::grant(shard& home, entry& at, holder granted, lock_mode mod
     at.earliest = at.holders.empty() ? granted.expires : std::min(at.earliest, granted.expires);
     at.mode = mode;
     // What holds is in the index: neither may fail after the other.
-    at.holders.reserve(at.holders.size() + 1);
+    make_room(at.holders);
     home.groups.add(granted.data().group, at);
     at.holders.push_back(std::move(granted));
     return home.last_fence;
@@ -200,7 +200,7 @@ void store::hand_off(shard& home, entry& at, aftermath& after)
     const auto now = lease_clock::now();
     while (!at.queue.empty() && at.fits(at.queue.front().mode, at.queue.front().max_holders)) {
         auto& front = at.queue.front();
-        at.holders.reserve(at.holders.size() + 1);
+        make_room(at.holders);
         if (front.waiting)
             after.make_room_for_call();
         at.queue.pop_front();

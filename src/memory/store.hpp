@@ -19,6 +19,14 @@
 
 namespace colock::memory {
 
+/// For one more, and for as many again as there are: by one each time would be to move all of them each time.
+template <class Sequence>
+void make_room(Sequence& in)
+{
+    if (in.size() == in.capacity())
+        in.reserve(2 * in.size() + 1);
+}
+
 /// What a call has to do once it holds no mutex any more: to call completions and hooks and to let go of claims, any of
 /// which may call back. Declared before the guard of the mutex, so that it is destroyed, and acts, after it.
 class aftermath
@@ -73,13 +81,6 @@ private:
         std::vector<claim_ptr> broken;
         std::vector<completion<woken>> to_wake;
     };
-    template <class Element>
-    static void make_room(std::vector<Element>& in)
-    {
-        if (in.size() == in.capacity())
-            in.reserve(2 * in.size() + 1);
-    }
-
     /// An uncontended release leaves one, and no more.
     claim_ptr claim_;
     std::vector<claim_ptr> more_claims_;
