@@ -318,7 +318,8 @@ asio::awaitable<group_outcome> awaitable_adapter::do_group(std::string, group_ac
 
 asio::awaitable<create_outcome> awaitable_adapter::do_adopt(std::string, claim_ptr)
 {
-    co_return create_outcome::failed(make_failure(errc::unsupported));
+    co_return create_outcome::failed(
+        make_failure(errc::unsupported, std::string(name()) + " cannot take over a lock by a ticket"));
 }
 
 asio::awaitable<void> awaitable_adapter::do_close(lease_clock::duration)

@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/ticket.hpp"
 
+#include "core/cursor.hpp"
+
 #include <boost/algorithm/hex.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdint>
 #include <iterator>
 
 namespace colock::detail {
@@ -31,14 +31,6 @@ bool read_hex(std::string_view from, std::string& to)
     } catch (const boost::algorithm::hex_decode_error&) {
         return false;
     }
-}
-
-template <class Number>
-bool read_number(std::string_view from, Number& to)
-{
-    const auto end = from.data() + from.size();
-    const auto [stopped, error] = std::from_chars(from.data(), end, to);
-    return error == std::errc() && stopped == end;
 }
 
 } // namespace
@@ -70,14 +62,14 @@ std::optional<moving_lock> parse_ticket(std::string_view ticket)
     if (parts[7].size() > 2 * longest_proof)
         return std::nullopt;
     moving_lock moving;
-    std::int64_t ttl = 0;
-    const bool is_read = read_hex(parts[1], moving.backend) && read_hex(parts[2], moving.key) &&
-                         read_hex(parts[3], moving.group) && read_number(parts[5], moving.max_holders) &&
-                         read_number(parts[6], ttl) && read_hex(parts[7], moving.proof);
+    const auto max_holders = read_number(parts[5]), ttl = read_number(parts[6]);
+    const bool is_read = max_holders && ttl && read_hex(parts[1], moving.backend) && read_hex(parts[2], moving.key) &&
+                         read_hex(parts[3], moving.group) && read_hex(parts[7], moving.proof);
     if (!is_read)
         return std::nullopt;
     moving.mode = parts[4] == "s" ? lock_mode::shared : lock_mode::exclusive;
-    moving.ttl = std::chrono::milliseconds(ttl);
+    moving.max_holders = *max_holders;
+    moving.ttl = std::chrono::milliseconds(*ttl);
     // Whatever else may be read in two ways is written in one.
     return to_ticket(moving) == ticket ? std::optional(std::move(moving)) : std::nullopt;
 }

@@ -3,12 +3,12 @@
 
 #include "mongo/commands.hpp"
 #include "mongo/failures.hpp"
+#include "mongo/joined_update.hpp"
 #include "mongo/operations/joining_operation.hpp"
 #include "mongo/query.hpp"
 #include "mongo/settings.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -26,53 +26,20 @@ constexpr std::int32_t unknown_error = 8;
 /// Whom an error concerns that does not say it.
 constexpr auto nobody = std::numeric_limits<std::size_t>::max();
 
-/// The name of an array's element.
-class index_name
-{
-public:
-    explicit index_name(std::size_t index) noexcept
-    {
-        size_ = bson_uint32_to_string(static_cast<std::uint32_t>(index), &text_, room_.data(), room_.size());
-    }
-    [[nodiscard]] const char* text() const noexcept { return text_; }
-    [[nodiscard]] int size() const noexcept { return static_cast<int>(size_); }
-
-private:
-    std::array<char, 16> room_{};
-    const char* text_ = nullptr;
-    std::size_t size_ = 0;
-};
-
-void append(bson_t& to, const char* name, const std::string& text)
-{
-    bson_append_utf8(&to, name, -1, text.data(), static_cast<int>(text.size()));
-}
-
 template <class Members>
 document update_of(const settings& config, const Members& members)
 {
-    static const outline concern(R"({"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})");
-    document made;
-    append(*made.get(), "update", config.collection);
-    bson_t all;
-    bson_append_array_begin(made.get(), "updates", -1, &all);
-    for (std::size_t i = 0; i < members.size(); ++i) {
-        const index_name name(i);
-        bson_t one;
-        bson_append_document_begin(&all, name.text(), name.size(), &one);
-        members[i]->write(one);
-        bson_append_document_end(&all, &one);
-    }
-    bson_append_array_end(made.get(), &all);
-    concern.append_to(*made.get(), {{"m", config.operation_timeout.count()}});
-    return made;
+    joined_update all(config);
+    for (const auto& each : members)
+        all.add([&](bson_t& to) { each->write(to); });
+    return all.take();
 }
 
 template <class Members>
 document look_of(const settings& config, const Members& members)
 {
     document made;
-    append(*made.get(), "find", config.collection);
+    bson_append_utf8(made.get(), "find", -1, config.collection.data(), static_cast<int>(config.collection.size()));
     bson_t filter;
     bson_t id;
     bson_t all;

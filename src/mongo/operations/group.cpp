@@ -1,15 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/operations.hpp"
 
+#include "mongo/joined_update.hpp"
 #include "mongo/operations/command_operation.hpp"
 #include "mongo/query.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,9 +23,7 @@ namespace {
 constexpr std::int64_t page_size = 256;
 constexpr std::size_t statements_per_command = 100;
 
-/// All that is done to one group: told when the last part has ended.
-///
-/// Thread safety: all members may be called from any thread.
+/// All that is done to one group: told when the last part has ended. Belongs to the strand.
 class tally
 {
 public:
@@ -35,15 +32,12 @@ public:
     /// \param why null: it was done, or, without a status, there was nothing to do.
     void add(std::optional<lock_status> what, failure_ptr why)
     {
-        {
-            const std::lock_guard guard(mutex_);
-            if (what)
-                outcome_.locks.push_back(std::move(*what));
-            if (why && (!outcome_.error || why->code == errc::outcome_unknown))
-                outcome_.error = std::move(why);
-            if (--left_ > 0)
-                return;
-        }
+        if (what)
+            outcome_.locks.push_back(std::move(*what));
+        if (why && (!outcome_.error || why->code == errc::outcome_unknown))
+            outcome_.error = std::move(why);
+        if (--left_ > 0)
+            return;
         // What was done in parts is no failure that has changed nothing.
         if (outcome_.error && !outcome_.locks.empty() && outcome_.error->code != errc::outcome_unknown)
             outcome_.error = make_failure(errc::outcome_unknown, outcome_.error->detail, outcome_.error->cause);
@@ -53,7 +47,6 @@ public:
     }
 
 private:
-    std::mutex mutex_;
     std::size_t left_;
     group_outcome outcome_;
     completion<group_outcome> done_;
@@ -135,29 +128,18 @@ private:
     }
     void lengthen_next()
     {
-        static const outline concern(R"({"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})");
         const auto& every = commands::get();
-        document made;
-        bson_append_utf8(made.get(), "update", -1, collection().data(), static_cast<int>(collection().size()));
-        bson_t all;
-        bson_append_array_begin(made.get(), "updates", -1, &all);
-        const auto end = std::min(members_.size(), done_with_ + statements_per_command);
-        for (std::uint32_t n = 0; done_with_ < end; ++done_with_, ++n) {
+        joined_update made(config());
+        for (; done_with_ < members_.size() && made.size() < statements_per_command; ++done_with_) {
             const auto& each = members_[done_with_];
             const auto& which =
                 each.status.mode == lock_mode::shared ? every.lengthen_shared : every.lengthen_exclusive;
-            std::array<char, 16> space{};
-            const char* name = nullptr;
-            const auto size = bson_uint32_to_string(n, &name, space.data(), space.size());
-            bson_t one;
-            bson_append_document_begin(&all, name, static_cast<int>(size), &one);
-            which.append_to(
-                one, {{"k", bytes{each.status.key}}, {"t", std::string_view(each.token)}, {"x", ttl_value(ttl_)}});
-            bson_append_document_end(&all, &one);
+            made.add([&](bson_t& to) {
+                which.append_to(
+                    to, {{"k", bytes{each.status.key}}, {"t", std::string_view(each.token)}, {"x", ttl_value(ttl_)}});
+            });
         }
-        bson_append_array_end(made.get(), &all);
-        concern.append_to(*made.get(), {{"m", write_patience()}});
-        ask(std::move(made), &group_operation::lengthened);
+        ask(made.take(), &group_operation::lengthened);
     }
     void lengthened(const answer&)
     {
