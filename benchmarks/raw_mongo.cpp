@@ -4,7 +4,10 @@
 #include "mongo/commands.hpp"
 #include "mongo/destination.hpp"
 #include "mongo/driver.hpp"
+#include "mongo/joined_update.hpp"
+#include "mongo/joint.hpp"
 #include "mongo/lock_view.hpp"
+#include "mongo/settings.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -44,6 +47,23 @@ mg::document say(mongoc_client_t& over, const mg::document& asked)
     return reply;
 }
 
+/// As colock sends it.
+void update(mongoc_client_t& over, const mg::settings& config, const mg::outline& statement, mg::outline::values with)
+{
+    mg::joined_update one(config);
+    one.add([&](bson_t& to) { statement.append_to(to, with); });
+    const mg::statement_errors errors(say(over, one.take()));
+    if (errors.find(0) || !errors.accounts_for(1))
+        throw std::runtime_error("a statement of the driver's loop was refused");
+}
+
+/// Greater each time, for each key.
+std::int64_t next_fence()
+{
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
 struct shared_counts
 {
     std::atomic<std::uint64_t> pairs{0};
@@ -57,16 +77,16 @@ void drive(const race& of, shared_counts& counted, std::size_t first, std::size_
         mongoc_client_new_from_uri(uri.get()), &mongoc_client_destroy);
     const auto& all = mg::commands::get();
     const auto owner = mg::to_document({.owner = "12345", .host = "host"});
-    const std::string token(32, 'a'), name(32, 'b');
+    const mg::settings config({.url = "mongodb://" + of.host + ':' + of.port});
+    const std::string token(32, 'a');
     constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
     std::size_t key = first;
     while (!counted.stopping) {
         const auto at = "raw:" + race::name(key);
-        static_cast<void>(say(*client, all.first_exclusive_queues.with_ttl.filled({{"c", "locks"}, {"k", mg::bytes{at}},
-                                           {"t", token}, {"x", of.ttl.count()}, {"l", never}, {"e", std::int64_t{1}},
-                                           {"o", &owner}, {"n", never}, {"m", std::int64_t{5000}}, {"v", name}})));
-        static_cast<void>(say(*client, all.release_exclusive.filled({{"c", "locks"}, {"k", mg::bytes{at}}, {"t", token},
-                                           {"m", std::int64_t{5000}}})));
+        update(*client, config, all.join_first_exclusive.with_ttl,
+            {{"k", mg::bytes{at}}, {"t", token}, {"x", of.ttl.count()}, {"l", never}, {"e", std::int64_t{1}},
+                {"f", next_fence()}, {"o", &owner}});
+        update(*client, config, all.join_release_exclusive, {{"k", mg::bytes{at}}, {"t", token}});
         counted.pairs.fetch_add(1, std::memory_order_relaxed);
         key = key + step < of.keys ? key + step : first;
     }

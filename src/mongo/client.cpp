@@ -122,7 +122,7 @@ void client::send_together()
         return;
     all.holds = false;
     auto members = std::exchange(all.together, {});
-    if (members.size() == 1) {
+    if (members.size() == 1 && members.front()->is_better_alone()) {
         members.front()->go_alone();
         return;
     }

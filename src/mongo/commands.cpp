@@ -214,17 +214,18 @@ string create_exclusive(bool queues, bool has_ttl)
             {"wx", cond(intends, sum(now, "15000"), wx)}})));
 }
 
-/// By a token that is nowhere yet.
-string create_first(const string& otherwise, bool has_ttl)
+// By a token that is nowhere yet.
+
+string first_holder(const string& who, const string& fence, bool has_ttl)
 {
-    return create(all_of({two("$lte", plain_x, now), two("$lte", plain_hx, now)}),
-        object({{"t", token}, {"x", expiry(has_ttl)}, {"f", grants_next}, {"o", literal_owner}, {"a", now}, {"r", now},
-            {"e", number}, {"h", "[]"}, {"hx", none}, {"p", "null"}}),
-        otherwise);
+    return object({{"t", who}, {"x", expiry(has_ttl)}, {"f", fence}, {"o", literal_owner}, {"a", now}, {"r", now},
+        {"e", number}, {"h", "[]"}, {"hx", none}, {"p", "null"}});
 }
 string create_first_exclusive(bool marks, bool has_ttl)
 {
-    return create_first(marks ? with(object({{"w", waiters_mark}, {"wb", waiters_name}})) : root, has_ttl);
+    return create(all_of({two("$lte", plain_x, now), two("$lte", plain_hx, now)}),
+        first_holder(token, grants_next, has_ttl),
+        marks ? with(object({{"w", waiters_mark}, {"wb", waiters_name}})) : root);
 }
 
 string create_shared(bool queues, bool has_ttl)
@@ -270,26 +271,36 @@ string release_shared()
 /// What no update may do: so a server says which statement has changed nothing.
 const string an_error = R"({"_id":{"$numberLong":"0"}})";
 
-string join_release(const string& held, const string& changes)
+string done_or_failed(const string& may_be, const string& changes)
 {
-    return joined(replaced(cond(held, with(changes), an_error)));
+    return joined(replaced(cond(may_be, with(changes), an_error)));
+}
+string join_first_exclusive(bool has_ttl, const string& who = token)
+{
+    const string fence = R"("?f")";
+    return done_or_failed(
+        all_of({may_be_granted(who), two("$lte", plain_x, now), two("$lte", plain_hx, now), below(plain_f, fence)}),
+        first_holder(who, fence, has_ttl));
 }
 string join_release_exclusive(const string& who = token)
 {
-    return join_release(all_of({equal(R"("$t")", who), above(plain_x, now)}), released_exclusive());
+    return done_or_failed(all_of({equal(R"("$t")", who), above(plain_x, now)}), released_exclusive());
 }
 string join_release_shared()
 {
     const auto was_last = equal(size_of(other_holders), "0");
-    return join_release(is_holder, object({{"h", other_holders}, {"hx", cond(was_last, none, hx)},
-                                       {"p", cond(was_last, released_at, or_else("p", "null"))}, {"g", told_once}}));
+    return done_or_failed(is_holder, object({{"h", other_holders}, {"hx", cond(was_last, none, hx)},
+                                         {"p", cond(was_last, released_at, or_else("p", "null"))}, {"g", told_once}}));
 }
 string check_join()
 {
     const string another = R"("?u")";
-    return R"({"update":"?c","updates":[)" + join_release_exclusive(another) + ',' +
-           joined(create_first_exclusive(false, true)) + ',' + join_release_exclusive(another) + ',' +
-           join_release_exclusive() + R"(],"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
+    return R"({"update":"?c","updates":[)" + join_release_exclusive(another) + ',' + join_first_exclusive(true) + ',' +
+           join_release_exclusive(another) + ',' + join_first_exclusive(true, another) + ',' +
+           join_release_exclusive() + ',' +
+           // Free, but not with a fence that was given already.
+           join_first_exclusive(true, another) +
+           R"(],"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
 }
 
 string extend_exclusive(bool has_ttl)
@@ -455,7 +466,7 @@ commands make_all()
         .shared_once = both(&create_shared, false, &alone),
         .first_exclusive_queues = both(&create_first_exclusive, true, &alone),
         .first_exclusive_once = both(&create_first_exclusive, false, &alone),
-        .join_first_exclusive = both(&create_first_exclusive, false, &joined),
+        .join_first_exclusive = both(join_first_exclusive(true), join_first_exclusive(false)),
         .join_shared_queues = both(&create_shared, true, &joined),
         .join_shared_once = both(&create_shared, false, &joined),
         .join_release_exclusive = outline(join_release_exclusive()),

@@ -21,8 +21,8 @@ namespace colock::mongo::detail {
 /// that are compared with `$$NOW` and for paths into arrays: all that is calculated goes without.
 ///
 /// Gaps: `c` collection, `k` key, `t` token, `x` ttl or how much later, `l` when the request is too late, `e` its
-/// number, `o` owner data, `n` most holders, `m` for how long a write may wait for a majority, `b` until when a token
-/// is refused, `v` the adapter's name for itself.
+/// number, `f` its fence, `o` owner data, `n` most holders, `m` for how long a write may wait for a majority, `b` until
+/// when a token is refused, `v` the adapter's name for itself.
 struct commands
 {
     /// `findAndModify`; the answer's `value` has what `lock_view` reads.
@@ -41,14 +41,15 @@ struct commands
     /// where readers were, and a writer that waits for readers does not say so. Then the long form has to decide.
     create first_exclusive_queues;
     create first_exclusive_once;
-    /// As statements of one update: then the documents have to be looked at. The first marks nothing.
+    /// As statements of one update. It fails, and changes nothing, unless it is granted, with the fence that it names.
     create join_first_exclusive;
+    /// Then the documents have to be looked at.
     create join_shared_queues;
     create join_shared_once;
-    /// Likewise; it fails, and changes nothing, where what it is to release is not held.
+    /// It fails, and changes nothing, where what it is to release is not held.
     outline join_release_exclusive;
     outline join_release_shared;
-    /// An update in which the second and the fourth statement are done, and the others have nothing to release.
+    /// An update of which the second and the fifth statement are done, and the others fail.
     outline check_join;
     /// Behind the collection and the filter: what the answer to `findAndModify` has, of `n` documents.
     outline look;

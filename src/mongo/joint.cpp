@@ -9,8 +9,6 @@
 #include "mongo/settings.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -31,7 +29,7 @@ document update_of(const settings& config, const Members& members)
 {
     joined_update all(config);
     for (const auto& each : members)
-        all.add([&](bson_t& to) { each->write(to); });
+        all.add([&](bson_t& to) { each.who->write(to); });
     return all.take();
 }
 
@@ -39,6 +37,8 @@ template <class Members>
 document look_of(const settings& config, const Members& members)
 {
     document made;
+    if (std::ranges::none_of(members, [](const auto& each) { return each.looks; }))
+        return made;
     bson_append_utf8(made.get(), "find", -1, config.collection.data(), static_cast<int>(config.collection.size()));
     bson_t filter;
     bson_t id;
@@ -46,14 +46,17 @@ document look_of(const settings& config, const Members& members)
     bson_append_document_begin(made.get(), "filter", -1, &filter);
     bson_append_document_begin(&filter, "_id", -1, &id);
     bson_append_array_begin(&id, "$in", -1, &all);
-    for (std::size_t i = 0; i < members.size(); ++i) {
-        const index_name name(i);
-        append_bytes(all, {name.text(), static_cast<std::size_t>(name.size())}, members[i]->key());
+    std::size_t count = 0;
+    for (const auto& each : members) {
+        if (!each.looks)
+            continue;
+        const index_name name(count++);
+        append_bytes(all, {name.text(), static_cast<std::size_t>(name.size())}, each.who->key());
     }
     bson_append_array_end(&id, &all);
     bson_append_document_end(&filter, &id);
     bson_append_document_end(made.get(), &filter);
-    commands::get().look.append_to(*made.get(), {{"n", static_cast<std::int64_t>(members.size())}});
+    commands::get().look.append_to(*made.get(), {{"n", static_cast<std::int64_t>(count)}});
     return made;
 }
 
@@ -121,9 +124,12 @@ joint::joint(const settings& config, std::span<const member_ptr> members) : data
 {
     members_.reserve(members.size());
     // What gives locks back comes first: others may ask for those.
-    const auto gives_back = [](const member_ptr& each) { return each->gives_back(); };
-    std::ranges::copy_if(members, std::back_inserter(members_), gives_back);
-    std::ranges::copy_if(members, std::back_inserter(members_), std::not_fn(gives_back));
+    for (const bool gives_back : {true, false}) {
+        for (const auto& each : members) {
+            if (each->gives_back() == gives_back)
+                members_.push_back({each, each->wants_look()});
+        }
+    }
     update_ = update_of(config, members_);
     look_ = look_of(config, members_);
 }
@@ -134,9 +140,9 @@ bool joint::leave(const joining_operation& which) noexcept
 {
     bool is_empty = true;
     for (auto& each : members_) {
-        if (each == &which)
-            each.reset();
-        is_empty = is_empty && !each;
+        if (each.who == &which)
+            each.who.reset();
+        is_empty = is_empty && !each.who;
     }
     return is_empty;
 }
@@ -144,7 +150,7 @@ bool joint::leave(const joining_operation& which) noexcept
 void joint::perform(mongoc_client_t& driver) noexcept
 {
     updated_ = ask(driver, database_, update_);
-    if (updated_.what == answer::kind::done)
+    if (updated_.what == answer::kind::done && !bson_empty(look_.get()))
         looked_ = ask(driver, database_, look_);
 }
 
@@ -160,7 +166,7 @@ void joint::performed()
     if (updated_.what == answer::kind::done && !errors.accounts_for(members_.size())) {
         updated_.what = answer::kind::unknown;
         updated_.code = unknown_error;
-    } else if (is_unclear(updated_)) {
+    } else if (members_.size() > 1 && is_unclear(updated_)) {
         updated_.what = answer::kind::unknown;
     }
     const bool is_told = updated_.what == answer::kind::done && !lacks_confirmation(updated_);
@@ -168,18 +174,22 @@ void joint::performed()
     for_each_document(
         looked_.reply, [&](const bson_iter_t& each) { seen.insert_or_assign(key_of(each), lock_view(each)); });
     for (std::size_t i = 0; i < members_.size(); ++i) {
-        const auto member = std::exchange(members_[i], nullptr);
+        const auto member = std::exchange(members_[i].who, nullptr);
         if (!member)
             continue;
-        if (!is_told) {
+        const auto* const error = errors.find(i);
+        if (!is_told)
             member->hear_of_all(updated_);
-        } else if (const auto* const error = errors.find(i)) {
+        else if (error && error->code != changes_nothing)
             member->hear_of_this(*error);
-        } else if (const auto found = seen.find(member->key()); found != seen.end()) {
-            member->hear_done(found->second);
-        } else {
+        else if (error)
+            member->hear_refused();
+        else if (!members_[i].looks)
+            member->hear_done();
+        else if (const auto found = seen.find(member->key()); found != seen.end())
+            member->hear_seen(found->second);
+        else
             member->hear_unseen(looked_);
-        }
     }
 }
 

@@ -27,8 +27,8 @@ class joining_operation;
 /// How many operations share one.
 [[nodiscard]] std::size_t worthwhile_statements(std::size_t operations) noexcept;
 
-/// What a release fails with, as a statement, that has nothing to release: ImmutableField.
-inline constexpr std::int32_t was_not_held = 66;
+/// What a statement fails with, because we wrote it so, that may change nothing: ImmutableField.
+inline constexpr std::int32_t changes_nothing = 66;
 
 /// What became of each statement of an update.
 class statement_errors
@@ -46,8 +46,8 @@ private:
     std::int64_t done_ = 0;
 };
 
-/// Operations that travel together: an update with a statement for each, then a look at all their documents. Each has
-/// its own answer, as if it had gone alone.
+/// Operations that travel together: an update with a statement for each, then a look at the documents of those who
+/// want it. Each has its own answer, as if it had gone alone.
 class joint final : public task
 {
 public:
@@ -69,9 +69,17 @@ public:
     void performed() override;
 
 private:
+    struct member
+    {
+        /// Null once it has left, or was told.
+        member_ptr who;
+        bool looks;
+    };
+
     const std::string database_;
-    std::vector<member_ptr> members_;
+    std::vector<member> members_;
     document update_;
+    /// Empty: nobody wants it.
     document look_;
     answer updated_;
     answer looked_;

@@ -82,8 +82,7 @@ settings::settings(const options& given)
     check_range("operation_timeout", operation_timeout, milliseconds(10));
     check_range("connect_timeout", connect_timeout, milliseconds(10));
     check_range("poll_interval", poll_interval, milliseconds(1));
-    colock::detail::check_range(
-        backend, "purge_after", purge_after, std::chrono::minutes(1), std::chrono::hours(24 * 3650));
+    colock::detail::check_range(backend, "purge_after", purge_after, least_purge_after, std::chrono::hours(24 * 3650));
     if (connections < 1 || connections > 64)
         refuse("connections is " + std::to_string(connections) + "; give 1 to 64");
     if (idle_timeout < milliseconds::zero()) {

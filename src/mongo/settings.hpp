@@ -15,6 +15,10 @@ namespace colock::mongo::detail {
 /// Checked options.
 struct settings
 {
+    /// Nobody's documents are forgotten sooner, so that whoever asks within that time meets the fence that was last
+    /// given, or may begin at the clock.
+    static constexpr std::chrono::minutes least_purge_after{1};
+
     location where;
     tls_options tls;
     std::string database;

@@ -17,6 +17,9 @@ namespace {
 constexpr auto look_again_in = std::chrono::milliseconds(5);
 /// Between a raced upsert and the next.
 constexpr int most_misses = 5;
+/// It is refused when it is late by more than an operation may take: so its fence is never older than a document that
+/// was forgotten.
+constexpr auto longest_for_own_fence = std::chrono::milliseconds(settings::least_purge_after) / 2;
 
 class create_operation final : public joining_operation
 {
@@ -27,12 +30,19 @@ public:
     {
     }
 
-    [[nodiscard]] bool joins() const noexcept override { return is_shared() || is_first_; }
+    [[nodiscard]] bool joins() const noexcept override
+    {
+        return is_shared() || (is_first_ && config().operation_timeout <= longest_for_own_fence);
+    }
     [[nodiscard]] bool unwanted() const noexcept override { return claim_->cancelled(); }
 
 private:
     [[nodiscard]] std::string_view key() const noexcept override { return claim_->key(); }
     [[nodiscard]] bool gives_back() const noexcept override { return false; }
+    /// Of an exclusive one the statement tells whether it was granted, and it knows with which fence.
+    [[nodiscard]] bool wants_look() const override { return is_shared(); }
+    /// A single attempt, that is to know who is in its way.
+    [[nodiscard]] bool is_better_alone() const override { return is_shared() || !claim_->queues(); }
 
     void begin() override
     {
@@ -69,11 +79,12 @@ private:
     void fill(Use use)
     {
         number_ = owner_->next_request();
+        fence_ = talks().clock().at(lease_clock::now());
         late_ = too_late();
         const auto token = claim_->token().hex();
         use(outline::values{{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token)},
-            {"x", ttl_value(claim_->ttl())}, {"l", late_}, {"e", number_}, {"o", &owner_data_}, {"n", most_holders()},
-            {"m", write_patience()}, {"v", std::string_view(owner_->name())}});
+            {"x", ttl_value(claim_->ttl())}, {"l", late_}, {"e", number_}, {"f", fence_}, {"o", &owner_data_},
+            {"n", most_holders()}, {"m", write_patience()}, {"v", std::string_view(owner_->name())}});
     }
 
     [[nodiscard]] std::int64_t most_holders() const noexcept
@@ -82,17 +93,22 @@ private:
         return claim_->max_holders() == 0 ? any : static_cast<std::int64_t>(claim_->max_holders());
     }
 
-    void told(const answer& got) { seen(lock_view::of_answer(got.reply), true); }
+    void told(const answer& got) { seen(lock_view::of_answer(got.reply)); }
     void hear_unseen(const answer& failed) override
     {
         talks().heard(failed);
         end_failed(delivery::unanswered,
             make_failure(errc::outcome_unknown, "what has become of this could not be read", failed.cause));
     }
-    void hear_done(const lock_view& now) override { seen(now, is_shared() || !claim_->queues()); }
+    void hear_refused() override
+    {
+        is_first_ = false;
+        begin();
+    }
+    void hear_done() override { granted(static_cast<std::uint64_t>(fence_)); }
+    void hear_seen(const lock_view& now) override { seen(now); }
 
-    /// \param marked where it is busy, the document says that this one waits
-    void seen(const lock_view& view, bool marked)
+    void seen(const lock_view& view)
     {
         if (!view.exists()) {
             if (++misses_ < most_misses)
@@ -104,19 +120,12 @@ private:
         const auto token = claim_->token().hex();
         const auto* const held = view.find(token);
         if (held && held->request == number_) {
-            const auto fence = static_cast<std::uint64_t>(held->fence);
-            if (auto* const state = find_state(*claim_)) {
-                state->granted = true;
-                state->intends = false;
-                state->source.reset();
-            }
-            end();
-            done_(create_outcome::granted(fence));
+            granted(static_cast<std::uint64_t>(held->fence));
             return;
         }
         const auto now = talks().clock().at(lease_clock::now());
         const auto free_at = view.free_at(*claim_, now);
-        if (std::exchange(is_first_, false) && (!marked || free_at == 0 || !view.shared().empty())) {
+        if (std::exchange(is_first_, false) && (free_at == 0 || !view.shared().empty())) {
             begin();
             return;
         }
@@ -124,6 +133,17 @@ private:
         if ((held || free_at == 0) && begin_with_new_clock())
             return;
         busy(view, free_at > now ? std::chrono::milliseconds(free_at - now) : look_again_in);
+    }
+
+    void granted(std::uint64_t fence)
+    {
+        if (auto* const state = find_state(*claim_)) {
+            state->granted = true;
+            state->intends = false;
+            state->source.reset();
+        }
+        end();
+        done_(create_outcome::granted(fence));
     }
 
     void busy(const lock_view& view, std::chrono::milliseconds retry_after)
@@ -162,6 +182,8 @@ private:
     /// No document knows its token.
     bool is_first_;
     std::int64_t number_ = 0;
+    /// As a statement: the server's clock as we know it, refused where that is no more than the last.
+    std::int64_t fence_ = 0;
     std::int64_t late_ = 0;
     int misses_ = 0;
 };

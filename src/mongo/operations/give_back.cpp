@@ -66,6 +66,8 @@ public:
 private:
     [[nodiscard]] std::string_view key() const noexcept override { return claim_ ? claim_->key() : others_key_; }
     [[nodiscard]] bool gives_back() const noexcept override { return true; }
+    /// Who waits here has to know whether others do.
+    [[nodiscard]] bool wants_look() const override { return claim_ && owner_->awaits(claim_->key()); }
     [[nodiscard]] bool is_shared() const noexcept { return mode_ == lock_mode::shared; }
 
     void begin() override
@@ -87,18 +89,13 @@ private:
     {
         const auto view = lock_view::of_answer(got.reply);
         if (view.exists() && !view.find(token_))
-            hear_done(view);
+            hear_seen(view);
         else
             confirm<give_back_operation>(&release_operation::confirmed);
     }
-    void hear_of_this(const answer& failed) override
-    {
-        if (failed.code == was_not_held)
-            begin();
-        else
-            joining_operation::hear_of_this(failed);
-    }
-    void hear_done(const lock_view& now) override
+    void hear_refused() override { begin(); }
+    void hear_done() override { over(release_status::released); }
+    void hear_seen(const lock_view& now) override
     {
         over(release_status::released, now.others_wait(owner_->name(), talks().clock().at(lease_clock::now())));
     }

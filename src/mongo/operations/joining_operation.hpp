@@ -10,8 +10,7 @@
 
 namespace colock::mongo::detail {
 
-/// One that may go as a statement of an update, with others. It goes alone where no other asks at that moment, and
-/// whenever it is asked anew.
+/// One that may go as a statement of an update, with others: when it is asked for the first time.
 class joining_operation : public command_operation
 {
 public:
@@ -29,16 +28,24 @@ public:
     [[nodiscard]] virtual bool gives_back() const noexcept = 0;
     /// Adds its statement.
     virtual void write(bson_t& to) = 0;
+    /// Its document has to be read afterwards, which costs a round trip.
+    [[nodiscard]] virtual bool wants_look() const = 0;
+    /// Without company, a command of its own tells it more, or tells it sooner.
+    [[nodiscard]] virtual bool is_better_alone() const { return wants_look(); }
 
     // What has become of that.
     /// The server, or the driver, has told it of all statements: some may have been carried out, or it is certain that
     /// none was.
     void hear_of_all(const answer& failed);
     /// The server tells it of this one: it has changed nothing.
-    virtual void hear_of_this(const answer& failed);
+    void hear_of_this(const answer& failed);
+    /// It has changed nothing, as it is written.
+    virtual void hear_refused() = 0;
+    /// It was done.
+    virtual void hear_done() = 0;
     /// \param now its document afterwards
-    virtual void hear_done(const lock_view& now) = 0;
-    /// It was done, but nobody knows its document.
+    virtual void hear_seen(const lock_view& now) = 0;
+    /// Nobody knows its document, though it was to be read.
     virtual void hear_unseen(const answer& failed) = 0;
 
 private:

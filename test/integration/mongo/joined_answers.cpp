@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,7 +82,17 @@ struct joined_answers : joined_scene
         return failed;
     }
 
+    void count_commands()
+    {
+        commands.clear();
+        between.say([this](const go_between::request& what) {
+            ++commands[std::string(what.command)];
+            return what.carry_out();
+        });
+    }
+
     int updates = 0;
+    std::map<std::string, int> commands;
     go_between between{io, server->port()};
 };
 
@@ -164,7 +175,7 @@ BOOST_AUTO_TEST_CASE(whose_document_is_not_among_those_that_were_read_is_unknown
                    : std::move(reply);
     };
     between.say(show_nothing);
-    auto asked = ask_for_all({.retry = retry_policy::never()});
+    auto asked = ask_for_all({.mode = lock_mode::shared, .retry = retry_policy::never()});
     until([&] { return std::ranges::all_of(asked, [](const auto& each) { return each.done(); }); });
     between.be_honest();
     BOOST_TEST(count_unknown(std::move(asked)) >= crowd - 1);
@@ -175,9 +186,81 @@ BOOST_AUTO_TEST_CASE(whose_document_is_not_among_those_that_were_read_is_unknown
     check_all_are_free();
 }
 
+BOOST_AUTO_TEST_CASE(who_has_a_lock_alone_knows_it_and_its_fence_without_a_look)
+{
+    count_commands();
+    auto held = take_all();
+    BOOST_TEST(commands["update"] > 0);
+    for (const auto& each : run(theirs.list()))
+        BOOST_TEST(each.fence == std::ranges::find(held, each.key, &lock::key)->fence());
+    release_all(held);
+    BOOST_TEST(commands["find"] == 0);
+    BOOST_TEST(commands["findAndModify"] == 0);
+    // Without company, too; a single attempt, that may be told who is in its way, asks by itself.
+    commands.clear();
+    run(run(ours.acquire("0")).release(on_failure::raise));
+    BOOST_TEST(commands["update"] == 2);
+    commands.clear();
+    run(run(ours.try_acquire("0"))->release(on_failure::raise));
+    BOOST_TEST(commands["findAndModify"] == 1);
+    BOOST_TEST(commands["update"] == 1);
+    BOOST_TEST(commands["find"] == 0);
+    between.be_honest();
+}
+
+BOOST_AUTO_TEST_CASE(a_fence_that_is_not_above_the_last_is_not_given)
+{
+    auto held = take_all();
+    release_all(held);
+    const auto ahead = held.front().fence() + 3'600'000;
+    static_cast<void>(
+        ask(R"({"update":"locks","updates":[{"q":{"x":{"$exists":true}},"u":{"$set":{"f":{"$numberLong":")" +
+            std::to_string(ahead) + R"("}}},"multi":true}]})"));
+    for (auto next = ahead + 1; next < ahead + 3; ++next) {
+        held = take_all();
+        for (const auto& each : held)
+            BOOST_TEST(each.fence() == next);
+        release_all(held);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(where_a_create_may_come_later_than_its_key_is_forgotten_the_server_counts_alone)
+{
+    auto how = options(mongodb_url(between.port()));
+    how.operation_timeout = 1min;
+    const auto patient = add(how);
+    run(run(patient.acquire("warm")).release(on_failure::raise));
+    count_commands();
+    std::vector<running<lock>> asked;
+    for (const auto& key : keys())
+        asked.push_back(start(io, patient.acquire(key)));
+    std::vector<lock> held;
+    for (auto& each : asked)
+        held.push_back(each.get(io));
+    BOOST_TEST(commands["findAndModify"] == static_cast<int>(crowd));
+    BOOST_TEST(commands["update"] == 0);
+    release_all(held);
+    between.be_honest();
+}
+
+BOOST_AUTO_TEST_CASE(a_conflict_of_one_that_travels_without_company_is_none)
+{
+    int conflicts = 0;
+    between.say([&](const go_between::request& what) {
+        if (what.command != "update" || ++conflicts > 1)
+            return what.carry_out();
+        return document::from_json(R"({"ok":0,"errmsg":"not now","code":112})");
+    });
+    run(run(ours.acquire("0", {.retry = retry_policy::never()})).release(on_failure::raise));
+    BOOST_TEST(conflicts > 1);
+    between.be_honest();
+}
+
 BOOST_AUTO_TEST_CASE(a_release_on_either_side_of_the_look_wakes_whoever_waits)
 {
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+        // One who is alone looks by asking anew.
+        const std::string look = mode == lock_mode::exclusive ? "findAndModify" : "find";
         for (const bool before : {true, false}) {
             const auto taken = run(theirs.acquire("2", {.ttl = 1h}));
             bool released = false;
@@ -186,7 +269,7 @@ BOOST_AUTO_TEST_CASE(a_release_on_either_side_of_the_look_wakes_whoever_waits)
                     static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"2"},
                         "u":{"$set":{"t":null,"x":{"$numberLong":"0"},"o":null},"$inc":{"g":1}}}]})"));
                 };
-                const bool now = what.command == "find" && what.text.find("\"2\"") != std::string::npos &&
+                const bool now = what.command == look && what.text.find("\"2\"") != std::string::npos &&
                                  !std::exchange(released, true);
                 if (now && before)
                     release();

@@ -32,7 +32,7 @@ struct late_client
     {
         link.hold();
         auto creating = start(speak.io(), speak.backend().create(sent_now(claim)));
-        run_until(speak.io(), [&] { return link.keeps("findAndModify"); });
+        run_until(speak.io(), [&] { return link.keeps("findAndModify") || link.keeps("updates"); });
         link.hang_up();
         const auto ended = creating.get(speak.io());
         BOOST_TEST_REQUIRE((ended.status == create_status::failed));

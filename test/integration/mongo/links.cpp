@@ -250,7 +250,7 @@ BOOST_FIXTURE_TEST_CASE(a_create_that_arrives_after_it_was_taken_back_leaves_not
         const auto ours = add_linked(way.port());
         make_late();
         const int before = way.cuts();
-        way.cut_at_bytes("findAndModify", loss::reply);
+        way.cut_at_any({"findAndModify", "updates"}, loss::reply);
         auto acquiring = start(io, ours.acquire("k", {.ttl = 1h, .mode = mode, .retry = retry_policy::never()}));
         until([&] { return way.cuts() > before; });
         part();
@@ -271,7 +271,7 @@ BOOST_FIXTURE_TEST_CASE(
         const locker theirs(mongo::make_adapter(gone.get_executor(), linked(way.port(), 500ms)));
         run_coro(gone, run_coro(gone, theirs.acquire("warm")).release(on_failure::raise));
         make_late();
-        way.cut_at_bytes("findAndModify", loss::reply);
+        way.cut_at_any({"findAndModify", "updates"}, loss::reply);
         static_cast<void>(start(gone, theirs.acquire("k", {.ttl = 1h})));
         run_until(gone, [&] { return way.cuts() > 0; });
     }

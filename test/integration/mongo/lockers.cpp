@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(a_write_that_no_majority_confirms_in_time_is_unknown_and_is
 {
     const auto ours = add();
     run(run(ours.acquire("warm")).release());
-    fail(R"({"failCommands":["findAndModify"],"writeConcernError":{"code":64,"errmsg":"waiting timed out"}})");
+    fail(R"({"failCommands":["findAndModify","update"],"writeConcernError":{"code":64,"errmsg":"waiting timed out"}})");
     try {
         static_cast<void>(run(ours.acquire("k", {.retry = retry_policy::never()})));
         BOOST_ERROR("granted, although nobody has confirmed it");
@@ -48,11 +48,11 @@ BOOST_AUTO_TEST_CASE(a_primary_that_steps_down_is_looked_for_anew, *boost::unit_
 {
     const auto ours = add();
     run(run(ours.acquire("warm")).release());
-    fail(R"({"failCommands":["findAndModify"],"errorCode":10107})");
+    fail(R"({"failCommands":["findAndModify","update"],"errorCode":10107})");
     auto held = run(ours.acquire("k"));
     BOOST_TEST(told->suspensions == 1);
     BOOST_TEST(told->reconnections == 1);
-    fail(R"({"failCommands":["findAndModify"],"errorCode":11600})");
+    fail(R"({"failCommands":["findAndModify","update"],"errorCode":11600})");
     BOOST_CHECK_THROW(run(held.extend(1min)), extend_error);
     BOOST_TEST(held.held());
     run(held.extend(1min));
@@ -65,11 +65,11 @@ BOOST_AUTO_TEST_CASE(
 {
     const auto ours = add();
     run(run(ours.acquire("warm")).release());
-    fail(R"({"failCommands":["findAndModify"],"errorCode":112})", 4);
+    fail(R"({"failCommands":["findAndModify","update"],"errorCode":112})", 4);
     auto held = run(ours.try_acquire("k"));
     BOOST_TEST_REQUIRE(held.has_value());
     run(held->release(on_failure::raise));
-    fail(R"({"failCommands":["findAndModify"],"errorCode":112})", 5);
+    fail(R"({"failCommands":["findAndModify","update"],"errorCode":112})", 5);
     BOOST_TEST(!run(ours.try_acquire("k")).has_value());
 }
 
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_turns_requests_away_is_asked_again, *boost::u
     const auto ours = add();
     run(run(ours.acquire("warm")).release());
     for (const auto* const code : {"365", "462"}) {
-        fail(R"({"failCommands":["findAndModify"],"errorCode":)"s + code + '}', 2);
+        fail(R"({"failCommands":["findAndModify","update"],"errorCode":)"s + code + '}', 2);
         run(run(ours.acquire("k")).release(on_failure::raise));
     }
     BOOST_TEST(told->suspensions == 0);

@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(each_operation_tells_of_a_right_that_was_taken_away)
     how.operation_timeout = 1h;
     const auto ours = add(how);
     auto held = run(ours.acquire("k"));
-    const auto deny = [&] { fail(R"({"failCommands":["findAndModify"],"errorCode":13})"); };
+    const auto deny = [&] { fail(R"({"failCommands":["findAndModify","update"],"errorCode":13})"); };
     deny();
     COLOCK_THROWS(create_error, errc::access_denied, run(ours.acquire("other")));
     deny();

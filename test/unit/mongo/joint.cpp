@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(an_error_belongs_to_its_statement)
     BOOST_TEST_REQUIRE(errors.find(1));
     BOOST_TEST((judge(*errors.find(1)) == verdict::conflict));
     BOOST_TEST_REQUIRE(errors.find(3));
-    BOOST_TEST(errors.find(3)->code == was_not_held);
+    BOOST_TEST(errors.find(3)->code == changes_nothing);
     BOOST_TEST_REQUIRE(errors.find(4));
     BOOST_TEST((judge(*errors.find(4)) == verdict::unknown));
 }
@@ -87,7 +87,10 @@ private:
     [[nodiscard]] std::string_view key() const noexcept override { return "k"; }
     [[nodiscard]] bool gives_back() const noexcept override { return gives_; }
     void write(bson_t&) override {}
-    void hear_done(const lock_view&) override { ++others; }
+    [[nodiscard]] bool wants_look() const override { return !gives_; }
+    void hear_refused() override { ++others; }
+    void hear_done() override { ++others; }
+    void hear_seen(const lock_view&) override { ++others; }
     void hear_unseen(const answer&) override { ++others; }
 
     const bool gives_;
