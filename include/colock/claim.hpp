@@ -124,6 +124,10 @@ public:
     [[nodiscard]] bool spent() const noexcept { return spent_.load(std::memory_order_relaxed); }
     void spend() noexcept { spent_.store(true, std::memory_order_relaxed); }
 
+    /// When its release began, others of the same locker waited for its key, and want to know whether those of other
+    /// lockers do (`release_outcome::others_wait`). An adapter to which that knowledge is dear can do without else.
+    [[nodiscard]] bool awaited() const noexcept { return awaited_.load(std::memory_order_relaxed); }
+
     [[nodiscard]] colock::lease& lease() noexcept { return lease_; }
     [[nodiscard]] const colock::lease& lease() const noexcept { return lease_; }
 
@@ -148,6 +152,7 @@ public:
         sent_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
     }
     void set_ttl(std::chrono::milliseconds ttl) noexcept { ttl_.store(ttl.count(), std::memory_order_relaxed); }
+    void set_awaited(bool by_others) noexcept { awaited_.store(by_others, std::memory_order_relaxed); }
     void taint() noexcept { tainted_.store(true, std::memory_order_relaxed); }
 
     friend void intrusive_ptr_add_ref(const claim* counted) noexcept { counted->references_.add(); }
@@ -211,6 +216,7 @@ private:
     mutable std::atomic<token_state> token_state_{token_state::none};
     std::atomic<bool> cancelled_{false};
     std::atomic<bool> tainted_{false};
+    std::atomic<bool> awaited_{false};
     std::atomic<bool> spent_{false};
 };
 

@@ -55,6 +55,7 @@ void clean_up::give_back(record& ending, work& todo)
             todo.ask(work::action::cancel_wait, *next);
         todo.ask(work::action::hand_over, ending, std::move(next));
     } else {
+        ending.set_awaited(shard_.queues.find(ending) != nullptr);
         todo.ask(ending.granted && !ending.tainted() ? work::action::release : work::action::abandon, ending);
     }
 }

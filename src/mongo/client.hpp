@@ -36,9 +36,6 @@ public:
     /// What this adapter calls itself where it waits.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-    /// Somebody here waits for that key, or did a moment ago.
-    [[nodiscard]] bool awaits(const std::string& key) const { return sources().knows(key); }
-
     // For operations, on the strand.
     [[nodiscard]] primary& talks() noexcept;
     /// Greater than all before: a server carries out no request of a claim after a later one.

@@ -26,6 +26,9 @@ public:
         return told_ + std::chrono::ceil<std::chrono::milliseconds>(when - asked_).count();
     }
 
+    /// What was told: it was that much at least, unless the clock was set since.
+    [[nodiscard]] std::int64_t told() const noexcept { return told_; }
+
 private:
     std::int64_t told_ = 0;
     lease_clock::time_point asked_{};

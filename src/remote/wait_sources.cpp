@@ -75,12 +75,6 @@ bool wait_sources::empty() const noexcept
     return known_.empty();
 }
 
-bool wait_sources::knows(const std::string& name) const
-{
-    const std::lock_guard guard(mutex_);
-    return known_.contains(name);
-}
-
 bool wait_sources::armed(const std::string& name) const
 {
     const std::lock_guard guard(mutex_);

@@ -75,8 +75,6 @@ public:
     void cancel_wait(const wait_source& watched, const claim& who) noexcept;
 
     [[nodiscard]] bool empty() const noexcept;
-    /// Somebody is interested in that key, or was a moment ago.
-    [[nodiscard]] bool knows(const std::string& name) const;
     /// Events of that key arrive.
     [[nodiscard]] bool armed(const std::string& name) const;
 

@@ -5,6 +5,7 @@
 #include "mongo/operations/claim_state.hpp"
 #include "mongo/operations/joining_operation.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <utility>
@@ -17,9 +18,9 @@ namespace {
 constexpr auto look_again_in = std::chrono::milliseconds(5);
 /// Between a raced upsert and the next.
 constexpr int most_misses = 5;
-/// It is refused when it is late by more than an operation may take: so its fence is never older than a document that
-/// was forgotten.
-constexpr auto longest_for_own_fence = std::chrono::milliseconds(settings::least_purge_after) / 2;
+/// One that names its fence is refused when it comes later than that, so that the document of a later grant was not
+/// forgotten yet, and has a higher one.
+constexpr auto most_late = std::chrono::milliseconds(settings::least_purge_after) / 2;
 
 class create_operation final : public joining_operation
 {
@@ -30,10 +31,7 @@ public:
     {
     }
 
-    [[nodiscard]] bool joins() const noexcept override
-    {
-        return is_shared() || (is_first_ && config().operation_timeout <= longest_for_own_fence);
-    }
+    [[nodiscard]] bool joins() const noexcept override { return is_shared() || is_first_; }
     [[nodiscard]] bool unwanted() const noexcept override { return claim_->cancelled(); }
 
 private:
@@ -46,10 +44,13 @@ private:
 
     void begin() override
     {
+        late_ = too_late();
         fill([&](outline::values with) { ask(which().filled(with), &create_operation::told); });
     }
     void write(bson_t& to) override
     {
+        fence_ = talks().clock().at(lease_clock::now());
+        late_ = std::min(too_late(), fence_ + most_late.count());
         fill([&](outline::values with) { which_joined().append_to(to, with); });
     }
 
@@ -79,8 +80,6 @@ private:
     void fill(Use use)
     {
         number_ = owner_->next_request();
-        fence_ = talks().clock().at(lease_clock::now());
-        late_ = too_late();
         const auto token = claim_->token().hex();
         use(outline::values{{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token)},
             {"x", ttl_value(claim_->ttl())}, {"l", late_}, {"e", number_}, {"f", fence_}, {"o", &owner_data_},

@@ -67,7 +67,7 @@ private:
     [[nodiscard]] std::string_view key() const noexcept override { return claim_ ? claim_->key() : others_key_; }
     [[nodiscard]] bool gives_back() const noexcept override { return true; }
     /// Who waits here has to know whether others do.
-    [[nodiscard]] bool wants_look() const override { return claim_ && owner_->awaits(claim_->key()); }
+    [[nodiscard]] bool wants_look() const override { return claim_ && claim_->awaited(); }
     [[nodiscard]] bool is_shared() const noexcept { return mode_ == lock_mode::shared; }
 
     void begin() override

@@ -185,7 +185,8 @@ private:
             over(from_.text());
             return;
         }
-        const auto time = now();
+        // No later than it is: what is granted a fence by the clock relies on what was not forgotten.
+        const auto time = talks().clock().told();
         ask(commands::get().forget.filled({{"c", collection()}, {"p", date{time - config().purge_after.count()}},
                 {"y", time}, {"z", time - 3'600'000}, {"m", write_patience()}}),
             &purge_operation::forgotten);
