@@ -208,6 +208,32 @@ BOOST_AUTO_TEST_CASE(who_has_a_lock_alone_knows_it_and_its_fence_without_a_look)
     between.be_honest();
 }
 
+/// Else its locker would go on for ever without those of others.
+BOOST_AUTO_TEST_CASE(a_release_of_what_is_waited_for_here_says_whether_others_wait)
+{
+    constexpr int rounds = 40;
+    int grants = 0, unaware = 0;
+    between.say([&](const go_between::request& what) {
+        const bool releases = what.command == "update" && what.text.find("\"g\"") != std::string::npos;
+        unaware += releases && grants < rounds ? 1 : 0;
+        return what.carry_out();
+    });
+    const auto work = [&]() -> asio::awaitable<void> {
+        while (grants < rounds) {
+            auto held = co_await ours.acquire("k");
+            ++grants;
+            co_await held.release(on_failure::raise);
+        }
+    };
+    std::vector<running<void>> all;
+    for (int i = 0; i < 3; ++i)
+        all.push_back(start(io, work()));
+    for (auto& each : all)
+        each.get(io);
+    between.be_honest();
+    BOOST_TEST(unaware == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_fence_that_is_not_above_the_last_is_not_given)
 {
     auto held = take_all();

@@ -6,7 +6,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include <optional>
 #include <string>
@@ -83,33 +82,6 @@ BOOST_AUTO_TEST_CASE(a_server_that_turns_requests_away_is_asked_again, *boost::u
         run(run(ours.acquire("k")).release(on_failure::raise));
     }
     BOOST_TEST(told->suspensions == 0);
-}
-
-BOOST_AUTO_TEST_CASE(a_locker_whose_own_waiters_never_end_lets_others_have_their_turn)
-{
-    const auto ours = add(), theirs = add();
-    int grants = 0;
-    bool stop = false;
-    const auto work = [&]() -> asio::awaitable<void> {
-        while (!stop && grants < 60) {
-            const auto held = co_await ours.acquire("k");
-            ++grants;
-            // Nobody here has asked the server for the key for a long time when it is given back.
-            asio::steady_timer timer(io, 150ms);
-            co_await timer.async_wait();
-        }
-    };
-    std::vector<running<void>> all;
-    for (int i = 0; i < 3; ++i)
-        all.push_back(start(io, work()));
-    until([&] { return grants > 0; });
-    auto asked = start(io, theirs.acquire("k"));
-    until([&] { return asked.done() || grants == 60; });
-    stop = true;
-    BOOST_TEST(asked.done(), "not granted beside " << grants << " grants of another locker");
-    static_cast<void>(asked.get(io));
-    for (auto& each : all)
-        each.get(io);
 }
 
 BOOST_AUTO_TEST_CASE(many_create_the_same_new_key_at_once_and_one_is_granted)
