@@ -138,8 +138,7 @@ void measure_pages(crowd_of_locks& on, std::size_t size, const std::string& name
 
     longest = {};
     const auto all = on.until_answered(on.locker.list({}, colock::list_order::newest_first), longest);
-    found.add(
-        {name + " in one list, newest first, longest handler", static_cast<double>(longest.cpu.count()) / 1e6, "ms"});
+    add(found, name + " in one list, newest first, longest handler", longest);
     on.give_back_all();
 }
 

@@ -10,8 +10,11 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
-#include <unordered_set>
+#include <map>
+#include <set>
+#include <string_view>
 
 namespace colock::detail::verbs {
 
@@ -59,6 +62,53 @@ asio::awaitable<void> let_others_run(const core& self, const std::string& cursor
         co_await asio::post(asio::deferred);
 }
 
+/// Pages of a list, put in order as they come: sorting, moving or freeing a hundred thousand at once would keep others
+/// waiting.
+class collection
+{
+public:
+    explicit collection(list_order order) noexcept : order_(order) {}
+
+    [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+
+    void add(std::vector<lock_status>&& page, bool is_last)
+    {
+        // A key that moves comes again, on another page.
+        std::erase_if(page, [&](const lock_status& each) { return known_.contains(each.key); });
+        for (auto& each : page) {
+            const auto when = order_ == list_order::newest_first ? each.created : std::nullopt;
+            added_.push_back(all_.emplace(when, std::move(each)));
+        }
+        for (const auto& each : added_) {
+            if (!is_last)
+                known_.insert(each->second.key);
+        }
+        added_.clear();
+    }
+    /// True: there are more.
+    [[nodiscard]] bool move_some(std::vector<lock_status>& to)
+    {
+        for (auto left = moved_in_a_turn; left > 0 && !all_.empty(); --left) {
+            const auto next = all_.begin();
+            known_.erase(next->second.key);
+            to.push_back(std::move(next->second));
+            all_.erase(next);
+        }
+        return !all_.empty();
+    }
+
+private:
+    using ordered = std::multimap<decltype(lock_status::created), lock_status, std::greater<>>;
+
+    static constexpr std::size_t moved_in_a_turn = 1000;
+
+    const list_order order_;
+    ordered all_;
+    /// Of those.
+    std::set<std::string_view> known_;
+    std::vector<ordered::iterator> added_;
+};
+
 void throw_key_refused(const std::unique_ptr<const failure>& refused, std::string key, std::string backend)
 {
     if (refused) {
@@ -88,22 +138,17 @@ asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, s
 
 asio::awaitable<std::vector<lock_status>> list(std::shared_ptr<core> self, filter which, list_order order)
 {
+    collection all(order);
     lock_page page;
-    std::vector<lock_status> all;
-    // Of earlier pages: a key that moves comes again.
-    std::unordered_set<std::string> known;
     do {
         page = co_await list_page(self, which, std::move(page.next));
-        std::erase_if(page.locks, [&](const lock_status& each) { return known.contains(each.key); });
-        if (!page.next.empty()) {
-            for (const auto& each : page.locks)
-                known.insert(each.key);
-        }
-        all.insert(all.end(), std::make_move_iterator(page.locks.begin()), std::make_move_iterator(page.locks.end()));
+        all.add(std::move(page.locks), page.next.empty());
     } while (!page.next.empty());
-    if (order == list_order::newest_first)
-        std::ranges::sort(all, std::ranges::greater(), &lock_status::created);
-    co_return all;
+    std::vector<lock_status> told;
+    told.reserve(all.size());
+    while (all.move_some(told))
+        co_await asio::post(asio::deferred);
+    co_return told;
 }
 
 asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std::size_t limit)

@@ -4,6 +4,7 @@
 #include <colock/awaitable_adapter.hpp>
 
 #include <algorithm>
+#include <functional>
 
 using namespace colock;
 using namespace colock::testing;
@@ -101,6 +102,29 @@ BOOST_AUTO_TEST_CASE(a_list_tells_a_key_that_moves_once_and_every_holder_of_a_ke
     backend->pages = {{.locks = {status("a"), status("r"), status("r")}}, {.locks = {}},
         {.locks = {status("b"), status("a"), status("r"), status("c"), status("c")}}};
     BOOST_TEST((keys_of(run(by.list())) == keys{"a", "r", "r", "b", "c", "c"}));
+}
+
+/// Put in order at once they would keep others waiting for long.
+BOOST_AUTO_TEST_CASE(others_run_while_many_are_put_in_order)
+{
+    constexpr int pages = 8, in_each = 1000;
+    for (int page = 0; page < pages; ++page) {
+        auto& locks = backend->pages.emplace_back().locks;
+        for (int i = 0; i < in_each; ++i)
+            locks.push_back(status(std::to_string(page * in_each + i), wall_clock::time_point(i * 10h + page * 1h)));
+    }
+    std::vector<lock_status> told;
+    by.async_list({}, list_order::newest_first, [&](error_code failed, std::vector<lock_status> all) {
+        BOOST_TEST(!failed);
+        told = std::move(all);
+    });
+    io.restart();
+    int turns = 0;
+    for (; told.empty() && io.run_one() > 0; ++turns)
+        continue;
+    BOOST_TEST(turns >= 2 * pages);
+    BOOST_TEST(told.size() == std::size_t{pages * in_each});
+    BOOST_TEST(std::ranges::is_sorted(told, std::ranges::greater(), &lock_status::created));
 }
 
 BOOST_AUTO_TEST_CASE(a_page_is_told_as_it_is)
