@@ -48,8 +48,8 @@ void open_all(asio::io_context& io, const colock::locker& by, std::size_t connec
             asio::co_spawn(
                 io,
                 [](colock::locker through, std::string key, std::size_t& left) -> asio::awaitable<void> {
-                    colock::lock held = co_await through.acquire(std::move(key));
-                    co_await held.release();
+                    // Locks that are asked for at the same time would share two.
+                    static_cast<void>(co_await through.is_locked(std::move(key)));
                     --left;
                 }(by, "connection:" + std::to_string(i), running),
                 asio::detached);
