@@ -250,13 +250,10 @@ void client::context_forked() noexcept
         return;
     run().talks.forked();
     run().releases.forked();
-    // What is told to others is told from the strand, as ever.
-    on_strand(*this, [](client& self) {
-        self.end_inherited();
-        for (auto& each : self.sources().drop_all())
+    end_inherited();
+    on_strand(*this, [waits = sources().drop_all()](client&) mutable {
+        for (auto& each : waits)
             each(woken{});
-        self.arm_turn();
-        self.finish_close();
     });
 }
 

@@ -128,7 +128,11 @@ void errand_client::end_inherited()
     const auto why = make_failure(errc::forked);
     errands_.give_up_running(why);
     errands_.give_up_waiting(why);
-    end_some();
+    on_strand(*this, [](errand_client& self) {
+        self.end_some();
+        self.arm_turn();
+        self.finish_close();
+    });
 }
 
 } // namespace colock::remote

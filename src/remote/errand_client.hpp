@@ -55,7 +55,8 @@ protected:
     [[nodiscard]] lease_clock::duration usual_pace() const noexcept { return deadlines_.pace(); }
     /// The connection is of no use any more, though it may stand.
     virtual void give_up_connection() = 0;
-    /// In the child of a fork, for which all that was asked is over.
+    /// At once in the child of a fork, before it asks for anything: all that was asked until now is over for it, and is
+    /// told from the strand.
     void end_inherited();
 
     void refuse(const failure_ptr& why) final;

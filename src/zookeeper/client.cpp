@@ -162,13 +162,8 @@ void client::context_forked() noexcept
     if (!running())
         return;
     run().talks.forked();
-    // What is told to others is told from the strand, as ever.
-    on_strand(*this, [](client& self) {
-        self.end_inherited();
-        wake_all(self.sources().drop_all());
-        self.arm_turn();
-        self.finish_close();
-    });
+    end_inherited();
+    on_strand(*this, [waits = sources().drop_all()](client&) mutable { wake_all(std::move(waits)); });
 }
 
 } // namespace colock::zookeeper::detail

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "locker_scene.hpp"
+#include "support/process.hpp"
 
 #include <colock/remote_contract.hpp>
 
@@ -8,11 +9,9 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace colock::testing {
 
@@ -247,29 +246,42 @@ BOOST_AUTO_TEST_CASE(the_child_of_a_fork_has_connections_of_its_own_and_nothing_
     const auto ours = add();
     auto held = run(ours.acquire("k"));
     io.notify_fork(asio::execution_context::fork_prepare);
-    if (const auto child = ::fork(); child == 0) {
+    const auto child = in_child([&] {
         io.notify_fork(asio::execution_context::fork_child);
-        int failed = 0;
-        try {
-            failed += held.held() ? 1 : 0;
-            auto own = run(ours.acquire("child"));
-            failed += run(own.is_locked()) ? 0 : 2;
-            run(own.release(on_failure::raise));
-            failed += run(ours.try_acquire("k")) ? 4 : 0;
-        } catch (const std::exception&) {
-            failed += 8;
-        }
-        ::_exit(failed);
-    } else {
-        io.notify_fork(asio::execution_context::fork_parent);
-        int status = 0;
-        BOOST_TEST_REQUIRE(::waitpid(child, &status, 0) == child);
-        BOOST_TEST(WEXITSTATUS(status) == 0);
-        BOOST_TEST(WIFEXITED(status));
-    }
+        if (held.held())
+            throw std::runtime_error("the child holds what its parent holds");
+        auto own = run(ours.acquire("child"));
+        if (!run(own.is_locked()))
+            throw std::runtime_error("the child does not hold what it was granted");
+        run(own.release(on_failure::raise));
+        if (run(ours.try_acquire("k")))
+            throw std::runtime_error("the child was granted what its parent holds");
+    });
+    io.notify_fork(asio::execution_context::fork_parent);
+    BOOST_TEST(wait_for(child) == 0);
     BOOST_TEST(run(held.is_locked()));
     run(held.release(on_failure::raise));
     BOOST_TEST(told->suspensions == 0);
+}
+
+BOOST_AUTO_TEST_CASE(
+    what_a_child_asks_for_is_its_own_wherever_its_parent_was, *boost::unit_test::precondition(may_fork_with_fibers))
+{
+    const auto ours = add();
+    run(run(ours.acquire("warm")).release(on_failure::raise));
+    for (int steps = 0; steps < 8; ++steps) {
+        auto asked = start(io, ours.acquire("k"));
+        for (int step = 0; step < steps; ++step)
+            io.poll_one();
+        io.notify_fork(asio::execution_context::fork_prepare);
+        const auto child = in_child([&] {
+            io.notify_fork(asio::execution_context::fork_child);
+            run(run(ours.acquire("child")).release(on_failure::raise));
+        });
+        io.notify_fork(asio::execution_context::fork_parent);
+        BOOST_TEST(wait_for(child) == 0, "after " << steps << " steps");
+        run(asked.get(io).release(on_failure::raise));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_context_may_go_at_any_time)

@@ -295,6 +295,27 @@ BOOST_AUTO_TEST_CASE(the_child_of_a_fork_has_a_session_of_its_own_and_nothing_el
     check_end();
 }
 
+BOOST_AUTO_TEST_CASE(what_a_child_asks_for_is_its_own_wherever_its_parent_was)
+{
+    auto& on = add();
+    run(run(on.acquire("warm")).release(on_failure::raise));
+    for (int steps = 0; steps < 8; ++steps) {
+        auto asked = start(io, on.acquire("parent"));
+        for (int step = 0; step < steps; ++step)
+            io.poll_one();
+        io.notify_fork(asio::execution_context::fork_prepare);
+        const auto child = in_child([&] {
+            io.notify_fork(asio::execution_context::fork_child);
+            run(run(on.acquire("child")).release(on_failure::raise));
+            run(on.shutdown(5s));
+        });
+        io.notify_fork(asio::execution_context::fork_parent);
+        BOOST_TEST(wait_for(child) == 0, "after " << steps << " steps");
+        run(asked.get(io).release(on_failure::raise));
+    }
+    check_end();
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colock::testing
