@@ -3,6 +3,8 @@
 
 #include "mongo/document.hpp"
 
+#include <colock/clock.hpp>
+
 #include <boost/system/error_code.hpp>
 
 #include <cstdint>
@@ -33,6 +35,8 @@ struct answer
     /// What has become of the connection, if the driver has failed.
     boost::system::error_code cause{};
     document reply{};
+    /// When the lane that has the answer was asked.
+    lease_clock::time_point asked{};
     /// Nothing else may be asked on that lane: it is not connected any more, or to a server that takes no writes.
     bool spoils = false;
 

@@ -24,7 +24,8 @@ constexpr auto longest_wait_for_company = std::chrono::milliseconds(2);
 struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
-        : runtime(executor, std::move(events)), talks(strand, owner, owner.config_, told, [&owner] { owner.flush(); }),
+        : runtime(executor, std::move(events)),
+          talks(strand, owner, owner.config_, told, [&owner] { owner.has_room(); }),
           releases(strand, owner, owner.config_, told, talks, owner.sources(), owner.waiting_), company(strand)
     {
     }
@@ -80,6 +81,12 @@ void client::want()
     run().talks.on(primary::event::wanted);
 }
 
+/// Whoever was just answered may ask for more: let it come, and go with those that wait.
+void client::has_room()
+{
+    on_strand(*this, [](client& self) { self.flush(); });
+}
+
 bool client::takes_more()
 {
     auto& all = run();
@@ -93,7 +100,8 @@ bool client::takes_more()
     if (!first->joins() || all.impatient)
         return true;
     const auto operations = load();
-    if (all.talks.under_way() >= worthwhile_commands(operations)) {
+    // Not those that nobody comes back from to join others, which may take long.
+    if (all.travelling.size() >= worthwhile_commands(operations)) {
         wait_for_company();
         return false;
     }

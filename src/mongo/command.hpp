@@ -16,6 +16,12 @@ class command : public task
 public:
     /// \param database that it is sent to
     command(std::string database, document asked);
+    /// `hello`, asked twice: the first one may have to connect, which takes any time, and so tells nothing of the
+    /// clock.
+    struct dated_hello
+    {
+    };
+    explicit command(dated_hello);
 
     [[nodiscard]] const answer& got() const noexcept { return got_; }
     [[nodiscard]] bool spoils() const noexcept final { return got_.spoils; }
@@ -27,6 +33,7 @@ private:
 
     const std::string database_;
     const document asked_;
+    const int times_ = 1;
     answer got_;
 };
 

@@ -24,12 +24,16 @@ string two(const char* what, const string& left, const string& right)
 {
     return string(R"({")") + what + R"(":[)" + left + ',' + right + "]}";
 }
-string all_of(std::initializer_list<string> each)
+string list(std::initializer_list<string> each)
 {
     string all;
     for (const auto& one : each)
         (all += all.empty() ? "" : ",") += one;
-    return R"({"$and":[)" + all + "]}";
+    return '[' + all + ']';
+}
+string all_of(std::initializer_list<string> each)
+{
+    return R"({"$and":)" + list(each) + '}';
 }
 string above(const string& left, const string& right)
 {
@@ -55,9 +59,10 @@ string sum(const string& left, const string& right)
 {
     return two("$add", left, right);
 }
-string greater_of(const string& left, const string& right)
+/// Of numbers, or of what is not there, which is less than any.
+string greatest_of(std::initializer_list<string> each)
 {
-    return cond(above(left, right), left, right);
+    return R"({"$max":)" + list(each) + '}';
 }
 string or_else(const string& field, const string& otherwise)
 {
@@ -103,8 +108,8 @@ const string other_holders = those(h, all_of({is_anothers, lives}));
 const string is_holder = above(size_of(those(h, all_of({is_ours, lives}))), "0");
 
 /// Not before the fence: a key that was purged begins above the clock.
-const string released_at = date(greater_of(dx, greater_of(f, now)));
-const string somebody_waits = above(w, now);
+const string released_at = date(greatest_of({R"("$dx")", R"("$f")", now}));
+const string somebody_waits = above(R"("$w")", now);
 
 /// When what is granted expires.
 string expiry(bool has_ttl)
@@ -139,10 +144,7 @@ const string shown_of_locks =
 string find_and_modify(const string& query, std::initializer_list<string> stages, answer_of when = answer_of::after,
     bool upsert = false, const string& shown = shown_of_locks)
 {
-    string all;
-    for (const auto& one : stages)
-        (all += all.empty() ? "" : ",") += one;
-    return R"({"findAndModify":"?c","query":)" + query + R"(,"update":[)" + all + R"(],"upsert":)" +
+    return R"({"findAndModify":"?c","query":)" + query + R"(,"update":)" + list(stages) + R"(,"upsert":)" +
            (upsert ? "true" : "false") + R"(,"new":)" + (when == answer_of::after ? "true" : "false") +
            (shown.empty() ? "" : R"(,"fields":)" + shown) + R"(,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
 }
@@ -204,7 +206,7 @@ string create_exclusive(bool queues, bool has_ttl)
     // Readers are in the way, and no other writer waits.
     const auto intends = all_of({above(plain_hx, now), either(two("$lte", wx, now), is_writer)});
     const fields held{{"t", token}, {"x", expiry(has_ttl)}, {"f", grants_next}, {"o", literal_owner}, {"a", now},
-        {"r", now}, {"e", number}, {"h", "[]"}, {"hx", none}, {"p", "null"}};
+        {"r", "null"}, {"e", number}, {"h", "[]"}, {"hx", none}, {"p", "null"}};
     if (!queues)
         return create(free, object(held), root);
     auto by_queue = std::vector(held);
@@ -218,7 +220,7 @@ string create_exclusive(bool queues, bool has_ttl)
 
 string first_holder(const string& who, const string& fence, bool has_ttl)
 {
-    return object({{"t", who}, {"x", expiry(has_ttl)}, {"f", fence}, {"o", literal_owner}, {"a", now}, {"r", now},
+    return object({{"t", who}, {"x", expiry(has_ttl)}, {"f", fence}, {"o", literal_owner}, {"a", now}, {"r", "null"},
         {"e", number}, {"h", "[]"}, {"hx", none}, {"p", "null"}});
 }
 string create_first_exclusive(bool marks, bool has_ttl)
@@ -237,16 +239,16 @@ string create_shared(bool queues, bool has_ttl)
     const auto end = expiry(has_ttl);
     const auto holder = '[' +
                         object({{"t", token}, {"x", end}, {"f", grants_next}, {"o", literal_owner}, {"a", now},
-                            {"r", now}, {"e", number}}) +
+                            {"r", "null"}, {"e", number}}) +
                         ']';
     return create(free,
         object({{"t", "null"}, {"x", none}, {"f", grants_next}, {"o", "null"},
-            {"h", two("$concatArrays", other_holders, holder)}, {"hx", greater_of(hx, end)}, {"p", "null"}}),
+            {"h", two("$concatArrays", other_holders, holder)}, {"hx", greatest_of({hx, end})}, {"p", "null"}}),
         queues ? with(object({{"w", waiters_mark}, {"wb", waiters_name}})) : root);
 }
 
 /// Where it is held: an answer tells the next waiter.
-const string told_once = cond(somebody_waits, sum(g, "1"), g);
+const string told_once = cond(somebody_waits, sum(g, "1"), R"("$g")");
 
 string released_exclusive()
 {
@@ -275,11 +277,12 @@ string done_or_failed(const string& may_be, const string& changes)
 {
     return joined(replaced(cond(may_be, with(changes), an_error)));
 }
-string join_first_exclusive(bool has_ttl, const string& who = token)
+string join_first_exclusive(bool has_ttl, const string& who = token, const string& fence = R"("?f")")
 {
-    const string fence = R"("?f")";
-    return done_or_failed(
-        all_of({may_be_granted(who), two("$lte", plain_x, now), two("$lte", plain_hx, now), below(plain_f, fence)}),
+    // Until when does not matter: nobody asks for the first time with a token that was refused.
+    const auto refused = two("$in", who, R"({"$map":{"input":)" + d + R"(,"as":"i","in":"$$i.t"}})");
+    return done_or_failed(all_of({below(now, R"("?l")"), two("$lte", greatest_of({plain_x, plain_hx}), now),
+                              below(plain_f, fence), R"({"$not":[)" + refused + "]}"}),
         first_holder(who, fence, has_ttl));
 }
 string join_release_exclusive(const string& who = token)
@@ -292,15 +295,24 @@ string join_release_shared()
     return done_or_failed(is_holder, object({{"h", other_holders}, {"hx", cond(was_last, none, hx)},
                                          {"p", cond(was_last, released_at, or_else("p", "null"))}, {"g", told_once}}));
 }
+string with_fields(const string& changed)
+{
+    return R"({"q":)" + by_key + R"(,"u":{"$set":)" + changed + "}}";
+}
 string check_join()
 {
     const string another = R"("?u")";
-    return R"({"update":"?c","updates":[)" + join_release_exclusive(another) + ',' + join_first_exclusive(true) + ',' +
-           join_release_exclusive(another) + ',' + join_first_exclusive(true, another) + ',' +
-           join_release_exclusive() + ',' +
-           // Free, but not with a fence that was given already.
-           join_first_exclusive(true, another) +
-           R"(],"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
+    const auto anew = join_first_exclusive(true, another, R"("?l")");
+    return R"({"update":"?c","updates":)" +
+           list({// Nothing is there, then one holds it.
+               join_release_exclusive(another), join_first_exclusive(true), join_release_exclusive(another),
+               join_first_exclusive(true, another), join_release_exclusive(),
+               // It is free, but not with a fence that was given already; nor where readers are, nor for a token that
+               // is refused.
+               join_first_exclusive(true, another), with_fields(R"({"hx":"?l"})"), anew,
+               with_fields(R"({"hx":0,"d":[{"t":"?t","x":0},{"t":"?u","x":"?l"}]})"), anew,
+               with_fields(R"({"d":[]})")}) +
+           R"(,"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
 }
 
 string extend_exclusive(bool has_ttl)
@@ -320,7 +332,7 @@ string extend_shared(const string& end, const string& renewed, const string& sho
         R"({"t":"$$i.t","x":)" + end + R"(,"f":"$$i.f","o":"$$i.o","a":"$$i.a","r":)" + renewed + R"(,"e":"?e"})";
     return find_and_modify(by_shared_holder,
         {set({{"h", R"({"$map":{"input":"$h","as":"i","in":)" + cond(held, changed, R"("$$i")") + "}}"},
-            {"hx", shorter.empty() ? hx : greater_of(hx, end)},
+            {"hx", shorter.empty() ? hx : greatest_of({hx, end})},
             {"g", shorter.empty() ? g : told(above(size_of(those(h, all_of({held, shorter}))), "0"))}})});
 }
 string extend_shared(bool has_ttl)
@@ -349,7 +361,7 @@ string lengthen_shared()
     const auto any = above(size_of(those(h, sooner)), "0");
     return lengthen(by_shared_holder,
         set({{"h", R"({"$map":{"input":"$h","as":"i","in":)" + cond(sooner, changed, R"("$$i")") + "}}"},
-            {"hx", cond(any, greater_of(hx, end), hx)}}));
+            {"hx", cond(any, greatest_of({hx, end}), hx)}}));
 }
 
 string touch_exclusive()
@@ -371,7 +383,7 @@ string withdraw(bool refuses)
              {"f", f}, {"h", other_holders}, {"hx", cond(equal(size_of(other_holders), "0"), none, hx)},
              {"wt", cond(is_writer, "null", kept_wt)}, {"wx", cond(is_writer, none, wx)},
              {"d", refuses ? two("$concatArrays", refused_now, refused) : d},
-             {"dx", refuses ? greater_of(dx, R"("?b")") : dx},
+             {"dx", refuses ? greatest_of({dx, R"("?b")"}) : dx},
              {"g", told(either(held, either(is_writer, is_holder)))}}),
             set({{"p", date_if_free}})},
         answer_of::before, refuses);
@@ -387,7 +399,7 @@ string hand_over(bool has_ttl)
         {set({{"k", may_be_granted(next)}}),
             set({{"t", cond(granted, next, cond(held, "null", kept_t))}, {"x", cond(granted, end, cond(held, none, x))},
                 {"f", cond(granted, grants_next, f)}, {"o", cond(granted, literal_owner, "null")},
-                {"a", cond(granted, now, R"("$a")")}, {"r", cond(granted, now, R"("$r")")},
+                {"a", cond(granted, now, R"("$a")")}, {"r", cond(granted, "null", R"("$r")")},
                 {"e", cond(held, none, R"({"$numberLong":"-1"})")}, {"p", cond(granted, "null", released_at)},
                 {"g", cond(granted, g, told(held))}}),
             forget_k},
@@ -405,7 +417,7 @@ string adopt_exclusive(bool has_ttl)
         {set({{"k", all_of({above(x, now), either(equal(R"("$t")", token), again), may_be_granted(adopts)})}}),
             set({{"t", cond(was_adopted, adopts, kept_t)}, {"x", cond(was_adopted, expiry(has_ttl), x)},
                 {"f", cond(was_adopted, grants_next, f)}, {"o", cond(was_adopted, literal_owner, kept_o)},
-                {"a", cond(was_adopted, now, R"("$a")")}, {"r", cond(was_adopted, now, R"("$r")")},
+                {"a", cond(was_adopted, now, R"("$a")")}, {"r", cond(was_adopted, "null", R"("$r")")},
                 {"e", cond(was_adopted, number, e)}, {"g", told(was_adopted)}}),
             forget_k});
 }
@@ -416,14 +428,14 @@ string adopt_shared(bool has_ttl)
     const auto end = expiry(has_ttl);
     const auto holder = '[' +
                         object({{"t", adopts}, {"x", end}, {"f", grants_next}, {"o", literal_owner}, {"a", now},
-                            {"r", now}, {"e", number}}) +
+                            {"r", "null"}, {"e", number}}) +
                         ']';
     const auto others = those(h, all_of({is_anothers, differs(R"("$$i.t")", adopts), lives}));
     return find_and_modify(R"({"_id":"?k","h.t":{"$in":["?t","?u"]}})",
         {set({{"k", all_of({above(size_of(those(h, all_of({either(is_ours, again), lives}))), "0"),
                         may_be_granted(adopts)})}}),
             set({{"h", cond(was_adopted, two("$concatArrays", others, holder), h)},
-                {"hx", cond(was_adopted, greater_of(hx, end), hx)}, {"f", cond(was_adopted, grants_next, f)},
+                {"hx", cond(was_adopted, greatest_of({hx, end}), hx)}, {"f", cond(was_adopted, grants_next, f)},
                 {"g", told(was_adopted)}}),
             forget_k});
 }

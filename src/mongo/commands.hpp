@@ -8,7 +8,7 @@ namespace colock::mongo::detail {
 /// What is asked of a server, with gaps for what differs. One document for each key:
 ///
 /// - `t` token of the exclusive holder, or null; `x` when that expires, 0 without one
-/// - `f` last fence; `o` who holds it (host, owner, comment, group); `a` since when, `r` when it was extended last
+/// - `f` last fence; `o` who holds it (host, owner, comment, group); `a` since when, `r` when it was extended, or null
 /// - `e` number of the claim's last request that was carried out: an earlier one is too late
 /// - `h` shared holders, each with the same seven; `hx` not before the last of them expires, 0 without any
 /// - `wt`, `wx` token of a writer that waits for readers, and until when they respect that
@@ -49,7 +49,8 @@ struct commands
     /// It fails, and changes nothing, where what it is to release is not held.
     outline join_release_exclusive;
     outline join_release_shared;
-    /// An update of which the second and the fifth statement are done, and the others fail.
+    /// An update of whose statements some are done, and the others fail: as `server_check` knows. The first that is
+    /// done gives the document its fence, by which `forget` finds what is left of a check that was cut off.
     outline check_join;
     /// Behind the collection and the filter: what the answer to `findAndModify` has, of `n` documents.
     outline look;

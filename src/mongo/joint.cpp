@@ -76,7 +76,9 @@ std::int64_t number_in(const document& reply, const char* name)
 
 std::size_t worthwhile_commands(std::size_t operations) noexcept
 {
-    return operations <= 2 ? operations : 2;
+    if (operations <= 2)
+        return operations;
+    return operations <= most_statements ? 1 : 2;
 }
 
 std::size_t worthwhile_statements(std::size_t operations) noexcept
@@ -179,9 +181,9 @@ void joint::performed()
             continue;
         const auto* const error = errors.find(i);
         if (!is_told)
-            member->hear_of_all(updated_);
+            member->hear_failed(updated_);
         else if (error && error->code != changes_nothing)
-            member->hear_of_this(*error);
+            member->hear_failed(*error);
         else if (error)
             member->hear_refused();
         else if (!members_[i].looks)

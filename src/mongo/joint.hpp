@@ -21,8 +21,9 @@ namespace colock::mongo::detail {
 struct settings;
 class joining_operation;
 
-/// How many commands are worth having under way: each costs a server, and us, more than another statement in one; but
-/// both sides are to work at the same time.
+/// How many commands are worth having under way: each costs a server, and us, more than another statement in one. Few
+/// operations do not wait for each other, and where there are more than fit in one, both sides are to work at the same
+/// time.
 [[nodiscard]] std::size_t worthwhile_commands(std::size_t operations) noexcept;
 /// How many operations share one.
 [[nodiscard]] std::size_t worthwhile_statements(std::size_t operations) noexcept;

@@ -169,6 +169,8 @@ std::vector<known_holder> read_known_holders(const bson_iter_t& fields, holders 
         if (each.view.token.empty() || (each.view.expires > now) != (which == holders::live))
             return;
         each.status.mode = mode;
+        if (!each.status.renewed)
+            each.status.renewed = each.status.created;
         each.status.fence = static_cast<std::uint64_t>(each.view.fence);
         if (each.view.expires != never)
             each.status.remaining = std::chrono::milliseconds(std::max<std::int64_t>(each.view.expires - now, 0));

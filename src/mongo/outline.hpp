@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace colock::mongo::detail {
 
@@ -38,7 +39,7 @@ public:
     using values = std::initializer_list<value>;
 
     /// \param json where a gap is a text that begins with '?'
-    explicit outline(std::string_view json) : text_(document::from_json(json)) {}
+    explicit outline(std::string_view json);
 
     /// Every gap needs its value.
     [[nodiscard]] document filled(values with) const;
@@ -46,7 +47,28 @@ public:
     void append_to(bson_t& to, values with) const;
 
 private:
+    class reader;
+    struct step
+    {
+        enum class kind : unsigned char
+        {
+            copy,
+            /// Of a document or an array that has gaps: its size comes first.
+            begin,
+            end,
+            gap,
+        };
+        kind what;
+        /// Within the text: what is copied, or the name of the element that is a gap.
+        std::uint32_t from = 0;
+        std::uint32_t size = 0;
+        /// What fills it.
+        std::uint32_t gap = 0;
+        std::uint32_t gap_size = 0;
+    };
+
     document text_;
+    std::vector<step> steps_;
 };
 
 /// One element, of the type that the text needs: what is not UTF-8 is binary.

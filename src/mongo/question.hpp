@@ -19,6 +19,7 @@ public:
         : command(std::move(database), std::move(asked)), then_(std::move(then))
     {
     }
+    question(dated_hello, handler then) : command(dated_hello{}), then_(std::move(then)) {}
 
     /// Nobody is told.
     void drop() noexcept { then_ = nullptr; }

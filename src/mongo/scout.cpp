@@ -1,7 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/scout.hpp"
 
-#include "mongo/answer.hpp"
+#include "mongo/command.hpp"
+#include "mongo/hello.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -20,28 +21,12 @@ constexpr std::size_t most_hosts = 100;
 } // namespace
 
 /// What one host says.
-class scout::question final : public task
+class scout::question final : public command
 {
 public:
-    question(std::weak_ptr<scout> of, std::size_t which) : of_(std::move(of)), which_(which) {}
-
-    [[nodiscard]] const answer& got() const noexcept { return got_; }
-    [[nodiscard]] lease_clock::time_point asked() const noexcept { return asked_; }
+    question(std::weak_ptr<scout> of, std::size_t which) : command(dated_hello{}), of_(std::move(of)), which_(which) {}
 
 private:
-    void perform(::_mongoc_client_t& driver) noexcept override
-    {
-        // The first one connects, which may take any time, and so tells nothing of the server's clock.
-        for (int n = 0; n < 2; ++n) {
-            asked_ = lease_clock::now();
-            got_ = detail::ask(driver, "admin", hello::question());
-            if (got_.what != answer::kind::done)
-                return;
-        }
-    }
-    void fail(answer why) noexcept override { got_ = std::move(why); }
-    void blame(const error_code& cause, bool was_sent) override { got_.blame(cause, was_sent); }
-    [[nodiscard]] bool spoils() const noexcept override { return got_.spoils; }
     void performed() override
     {
         const auto of = of_.lock();
@@ -53,8 +38,6 @@ private:
 
     const std::weak_ptr<scout> of_;
     const std::size_t which_;
-    lease_clock::time_point asked_;
-    answer got_;
 };
 
 scout::scout(const asio::any_io_executor& strand, quest what) : strand_(strand), what_(std::move(what)) {}
@@ -95,7 +78,7 @@ void scout::answered(std::size_t which)
             end({.what = finding::kind::primary,
                 .at = host.at,
                 .server_time = said.local_time,
-                .asked = host.what->asked(),
+                .asked = got.asked,
                 .replica_set = said.set,
                 .max_wire_version = said.max_wire_version});
             return;

@@ -29,16 +29,24 @@ void command_operation::outrun()
     end_failed(delivery::answered, make_failure(errc::unavailable, "others write the same document all the time"));
 }
 
-void command_operation::send(document what, std::function<void(const answer&)> then)
+void command_operation::send(document what, question::handler then)
 {
-    const auto asked = std::make_shared<question>(config().database, std::move(what),
-        [self = boost::intrusive_ptr<command_operation>(this), then = std::move(then)](
-            const answer& got) { self->answered(got, then); });
-    under_way_ = asked;
-    talks().ask(asked);
+    send(std::make_shared<question>(config().database, std::move(what), told_to(std::move(then))));
 }
 
-void command_operation::answered(const answer& got, const std::function<void(const answer&)>& then)
+void command_operation::send(const std::shared_ptr<question>& what)
+{
+    under_way_ = what;
+    talks().ask(what);
+}
+
+question::handler command_operation::told_to(question::handler then)
+{
+    return [self = boost::intrusive_ptr<command_operation>(this), then = std::move(then)](
+               const answer& got) { self->answered(got, then); };
+}
+
+void command_operation::answered(const answer& got, const question::handler& then)
 {
     const operation_ptr kept(this);
     under_way_.reset();
@@ -71,11 +79,10 @@ bool command_operation::begin_with_new_clock()
 {
     if (std::exchange(clock_is_new_, true))
         return false;
-    const auto asked = lease_clock::now();
-    send(hello::question(), [this, asked](const answer& got) {
-        talks().heard_time(hello(got.reply).local_time, asked);
+    send(std::make_shared<question>(command::dated_hello{}, told_to([this](const answer& got) {
+        talks().heard_time(hello(got.reply).local_time, got.asked);
         begin();
-    });
+    })));
     return true;
 }
 

@@ -8,7 +8,6 @@
 #include "remote/operation.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -69,12 +68,15 @@ protected:
     }
 
     /// What has become of a command: `then` is told what was done.
-    void answered(const answer& got, const std::function<void(const answer&)>& then);
+    void answered(const answer& got, const question::handler& then);
 
     const std::shared_ptr<client> owner_;
 
 private:
-    void send(document what, std::function<void(const answer&)> then);
+    void send(document what, question::handler then);
+    void send(const std::shared_ptr<question>& what);
+    /// Whoever is told keeps us.
+    [[nodiscard]] question::handler told_to(question::handler then);
 
     /// It keeps us, as long as its lane does.
     std::weak_ptr<question> under_way_;

@@ -20,14 +20,9 @@ void joining_operation::fail(delivery how, failure_ptr why)
     command_operation::fail(how, std::move(why));
 }
 
-void joining_operation::hear_of_all(const answer& failed)
+void joining_operation::hear_failed(const answer& what)
 {
-    answered(failed, {});
-}
-
-void joining_operation::hear_of_this(const answer& failed)
-{
-    answered(failed, {});
+    answered(what, {});
 }
 
 } // namespace colock::mongo::detail

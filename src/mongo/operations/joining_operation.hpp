@@ -34,11 +34,9 @@ public:
     [[nodiscard]] virtual bool is_better_alone() const { return wants_look(); }
 
     // What has become of that.
-    /// The server, or the driver, has told it of all statements: some may have been carried out, or it is certain that
-    /// none was.
-    void hear_of_all(const answer& failed);
-    /// The server tells it of this one: it has changed nothing.
-    void hear_of_this(const answer& failed);
+    /// The server, or the driver, has told it of all statements, of which some may have been carried out, or of this
+    /// one, which has changed nothing.
+    void hear_failed(const answer& what);
     /// It has changed nothing, as it is written.
     virtual void hear_refused() = 0;
     /// It was done.

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "benchmarks/longest_handler.hpp"
+#include "mongo/question.hpp"
 #include "scene.hpp"
 #include "server.hpp"
 #include "support/relay.hpp"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,22 @@ BOOST_AUTO_TEST_CASE(a_command_is_answered)
     BOOST_TEST(got.what == kind::done, got.why);
     BOOST_TEST(!got.spoils);
     BOOST_TEST(got.reply.to_json().find("\"ok\" : 1") != std::string::npos, got.reply.to_json());
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_is_dated_without_the_time_that_connecting_takes)
+{
+    relay slow(shared_mongodb());
+    slow.silence(true);
+    scene test(slow.port());
+    std::optional<lease_clock::time_point> asked;
+    const auto hello =
+        std::make_shared<question>(command::dated_hello{}, [&](const answer& got) { asked = got.asked; });
+    test.post([&](lanes& all) { all.ask(hello, lease_clock::now() + patience); });
+    test.io->run_for(50ms);
+    const auto connects = lease_clock::now();
+    slow.silence(false);
+    run_until(*test.io, [&] { return asked.has_value(); });
+    BOOST_TEST((asked >= connects));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_asked_at_once_shares_the_lanes_and_waits_for_them)

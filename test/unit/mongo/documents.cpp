@@ -11,15 +11,19 @@
 #include <chrono>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace colock;
 using namespace colock::mongo::detail;
 using namespace std::chrono_literals;
+using namespace std::string_literals;
 
 namespace {
 
 constexpr std::int64_t now = 1'000'000;
+/// As it stands in an outline.
+constexpr std::string_view gap = R"("?n")";
 
 const document& held()
 {
@@ -74,6 +78,50 @@ BOOST_AUTO_TEST_CASE(gaps_are_filled_wherever_they_are)
     BOOST_TEST(is(filled, R"({"a":{"$numberLong":"5"},"b":[{"c":"text"},{"$numberLong":"5"},"plain"],
         "d":{"e":{"x":"?not a gap"}},"k":"key"})"),
         filled.to_json());
+}
+
+/// The driver's own function is the judge of each type.
+BOOST_AUTO_TEST_CASE(what_fills_a_gap_is_written_as_the_driver_writes_it)
+{
+    const outline text(R"({"n":"?n","t":"?t","d":"?d","i":"?i","k":"?k"})");
+    const auto inside = document::from_json(R"({"a":[1,{"b":null}]})");
+    for (const auto& key : {"plain"s, ""s, "\xc3\xbc"s, "\xff\xfe"s, "a\0b"s}) {
+        for (const std::int64_t number : {std::int64_t{0}, std::int64_t{-1}, std::numeric_limits<std::int64_t>::max(),
+                 std::numeric_limits<std::int64_t>::min()})
+        {
+            document expected;
+            auto& to = *expected.get();
+            bson_append_int64(&to, "n", -1, number);
+            bson_append_utf8(&to, "t", -1, "text", -1);
+            bson_append_date_time(&to, "d", -1, number);
+            bson_append_document(&to, "i", -1, inside.get());
+            append_bytes(to, "k", key);
+            const auto filled = text.filled({{"n", number}, {"t", std::string_view("text")}, {"d", date{number}},
+                {"i", &inside}, {"k", bytes{key}}});
+            BOOST_TEST(bson_equal(filled.get(), expected.get()), filled.to_json());
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_has_no_gaps_is_written_as_it_is)
+{
+    for (const char* const json :
+        {"{}", R"({"a":{}})", R"({"a":[],"b":{"c":[{},[],{"d":null}]},"e":true})", R"({"a":{"b":"?n"},"c":[]})",
+            R"({"a":[{},"?n",{"b":{}}],"c":{"d":"?n","e":[[1.5]]},"f":{}})", R"({"a":[["?n"],[[2]],"?n"]})"})
+    {
+        auto with_number = std::string(json);
+        for (auto at = with_number.find(gap); at != std::string::npos; at = with_number.find(gap))
+            with_number.replace(at, gap.size(), R"({"$numberLong":"7"})");
+        const auto filled = outline(json).filled({{"n", std::int64_t{7}}});
+        BOOST_TEST(is(filled, with_number.c_str()), filled.to_json());
+        // Behind what is there already.
+        auto behind = document::from_json(R"({"first":1})");
+        auto expected = document::from_json(R"({"first":1})");
+        outline(json).append_to(*behind.get(), {{"n", std::int64_t{7}}});
+        bson_concat(expected.get(), filled.get());
+        BOOST_TEST(bson_equal(behind.get(), expected.get()), behind.to_json());
+        BOOST_TEST(bson_validate(filled.get(), BSON_VALIDATE_NONE, nullptr));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(text_that_is_none_is_kept_as_it_is)
