@@ -40,10 +40,14 @@ asio::awaitable<void> crowd::take_one(const locker& by, way& over)
     acquire_options how{.ttl = draw.once_in(4) ? 500ms : 30s, .retry = retry};
     if (draw.once_in(3))
         how.mode = lock_mode::shared;
-    lease_timer patience(co_await asio::this_coro::executor);
-    const std::chrono::microseconds limit = draw.once_in(3) ? draw.time_below(60ms) : 10min;
+    lease_timer timer(co_await asio::this_coro::executor);
+    const bool leaves_early = draw.once_in(3);
+    const auto limit = leaves_early ? draw.time_below(60ms) : patience;
+    const auto connections = by.stats().reconnects;
     auto [failed, held] = co_await by.async_acquire(
-        visitors::key(which), how, asio::cancel_after(patience, limit, asio::as_tuple(asio::use_awaitable)));
+        visitors::key(which), how, asio::cancel_after(timer, limit, asio::as_tuple(asio::use_awaitable)));
+    if (failed == asio::error::operation_aborted && !leaves_early)
+        BOOST_TEST(by.stats().reconnects > connections, "nobody has told who waits for " << visitors::key(which));
     if (failed || !held.held())
         co_return;
     if (is_safe)
@@ -81,10 +85,11 @@ asio::awaitable<void> hurt(
 
 namespace {
 
-void finish(asio::io_context& io, std::vector<running<void>> working)
+void finish(asio::io_context& io, std::vector<running<void>> working,
+    std::source_location here = std::source_location::current())
 {
-    run_until(io, [&] { return std::ranges::all_of(working, [](const auto& each) { return each.done(); }); },
-        std::source_location::current(), {.handlers = 100'000'000, .time = 120s});
+    run_until(io, [&] { return std::ranges::all_of(working, [](const auto& each) { return each.done(); }); }, here,
+        {.handlers = 100'000'000, .time = 120s});
     for (auto& each : working)
         each.get(io);
 }
@@ -106,6 +111,7 @@ void live_through(asio::io_context& io, crowd& all, const std::vector<locker>& l
     all.enough = true;
     finish(io, std::exchange(working, {}));
     all.retry = retry_policy::fixed(10min);
+    all.patience = 20s;
     everybody([&](const locker& by, way& over) { return all.stay_for(by, over, 20); });
     finish(io, std::move(working));
     for (const auto& each : all.seen)

@@ -46,6 +46,9 @@ struct crowd
     /// What is held ends by its owner, or by time.
     bool is_safe = true;
     retry_policy retry = retry_policy::fixed(std::chrono::milliseconds(200));
+    /// Whoever waits for longer was forgotten, unless his connection was lost meanwhile: then he waits until he tries
+    /// again by himself.
+    std::chrono::microseconds patience = std::chrono::minutes(10);
 };
 
 /// Hurts the way twice: it loses one message about a key, or fails for longer than `lease`, or for a moment.
