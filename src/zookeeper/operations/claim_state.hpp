@@ -53,7 +53,8 @@ struct claim_state
     return remote::claim_slot<claim_state>::make(of);
 }
 
-/// Its folder was listed in the session in use, behind all that was sent in it for the claim.
+/// Its folder was listed in the session in use, behind all that was sent in it for the claim, and what was found there
+/// is known or gone.
 void note_look(const sessions& all, claim& of);
 
 } // namespace colock::zookeeper::detail

@@ -44,8 +44,9 @@ private:
     void begin() override
     {
         auto& state = state_of(*claim_);
+        note_lost_create();
         state.enter(talks());
-        is_creating_ = makes_folder_ = false;
+        makes_folder_ = false;
         index_ = index::none;
         grants_with_index_ = false;
         attempts_ = index_attempts_ = 0;
@@ -73,10 +74,10 @@ private:
             end_failed(got);
             return;
         }
-        note_look(talks(), *claim_);
         const auto found = made_for(prefix_, got.names);
         left_ = found.size();
         if (found.empty()) {
+            note_look(talks(), *claim_);
             take_place();
             return;
         }
@@ -90,7 +91,7 @@ private:
     }
 
     /// Only what belongs to the session in use lasts as long as that: the rest may go at any time, and another session
-    /// vouches for none of it.
+    /// vouches for none of it. The doubt stays until all that was found is known.
     void found(const reply& got, const std::string& path)
     {
         auto& state = state_of(*claim_);
@@ -109,6 +110,7 @@ private:
         }
         if (--left_ > 0)
             return;
+        note_look(talks(), *claim_);
         if (state.node.empty())
             take_place();
         else
@@ -192,7 +194,7 @@ private:
         }
         if (is_grouped(config(), *claim_) && claim_->queues() && index_ == index::none)
             make_index();
-        is_creating_ = true;
+        created_in_ = talks().number();
         // The data of other libraries' folders is theirs.
         const bool enters = config().standard() && !makes_folder_;
         is_listing_ = !enters || talks().folders().recall(folder_) == folder_memory::found::crowded;
@@ -206,9 +208,19 @@ private:
             by->children(folder_, then(&create_operation::listed));
     }
 
+    /// It begins anew, or ends, without having heard of that.
+    void note_lost_create()
+    {
+        if (const auto sent_in = std::exchange(created_in_, 0))
+            state_of(*claim_).creates.add(sent_in);
+    }
+
+    void undone() noexcept override { created_in_ = 0; }
+
     void made(const reply& got)
     {
-        is_creating_ = false;
+        if (got.what != status::unanswered)
+            created_in_ = 0;
         auto& state = state_of(*claim_);
         if (got.ok() && got.stat.ephemeral_owner == talks().id()) {
             state.node = got.text;
@@ -225,8 +237,6 @@ private:
             note_folders(folder_memory::found::unknown);
             make_folder();
         } else {
-            if (got.what == status::unanswered)
-                state.creates.add(talks().number());
             end_failed(got);
         }
     }
@@ -370,12 +380,10 @@ private:
         done_(create_outcome::busy());
     }
 
-    void failed(delivery how, failure_ptr why) override
+    void failed(delivery, failure_ptr why) override
     {
         auto& state = state_of(*claim_);
-        // Its index node may have failed first.
-        if (how != delivery::unsent && std::exchange(is_creating_, false))
-            state.creates.add(talks().number());
+        note_lost_create();
         // A place in the line is something that was carried out.
         const bool has_left_a_trace = !state.node.empty() || !state.creates.empty() || state.indexed;
         if (!has_left_a_trace)
@@ -400,8 +408,8 @@ private:
     bool makes_folder_ = false;
     /// The line was asked for with the node.
     bool is_listing_ = false;
-    /// It is unknown whether there is a node.
-    bool is_creating_ = false;
+    /// In which session a node is asked for, without an answer until now; 0: in none.
+    remote::connection_number created_in_ = 0;
     /// Why there is no folder, by the first of those it would be in.
     reply trouble_{.what = status::no_node};
 };

@@ -117,10 +117,10 @@ private:
             end_failed(got);
             return;
         }
-        note_look(talks(), *claim_);
         const auto found = made_for(claim_prefix(config(), *claim_), got.names);
         left_ = found.size();
         if (found.empty()) {
+            note_look(talks(), *claim_);
             state_of(*claim_).leave(talks());
             if (state_of(*claim_).indexed)
                 remove();
@@ -140,12 +140,15 @@ private:
             by->remove(index_path(config(), *claim_), then(&give_back_operation::removed_index));
     }
 
+    /// What was found stays in doubt until all of it is gone.
     void removed_one(const reply& got)
     {
-        if (--left_ == 0)
-            removed(got);
-        else if (!got.ok() && got.what != status::no_node)
+        if (!got.ok() && got.what != status::no_node) {
             end_failed(got);
+        } else if (--left_ == 0) {
+            note_look(talks(), *claim_);
+            removed(got);
+        }
     }
 
     void finish()

@@ -194,6 +194,39 @@ BOOST_AUTO_TEST_CASE(who_stands_first_looks_again_after_an_answer_was_lost)
     BOOST_TEST(at.link.cuts() == 1);
 }
 
+/// Of an acquire, of what is looked for after that, and of a release.
+BOOST_AUTO_TEST_CASE(whatever_is_lost_one_after_the_other_leaves_nothing_and_keeps_nobody_waiting)
+{
+    promise_scene at;
+    auto& by = at.add(10s, at.linked());
+    auto& other = at.add();
+    at.run(at.run(by.acquire("k")).release());
+    // All that is asked about the key; what has a node in it.
+    std::vector<std::pair<std::string, loss>> each;
+    for (const char* const bytes : {"/k", "-x-"}) {
+        for (const auto what : {loss::reply, loss::request})
+            each.emplace_back(bytes, what);
+    }
+    for (const auto& first : each) {
+        for (const auto& second : each) {
+            BOOST_TEST_CONTEXT(first.first << int(first.second) << ' ' << second.first << int(second.second))
+            {
+                const auto cuts = at.link.cuts();
+                at.link.cut_at_bytes_in_turn({first, second});
+                auto held = at.run(by.acquire("k", {.retry = retry_policy::fixed(20ms)}));
+                BOOST_TEST(at.link.cuts() == cuts + 2);
+                BOOST_TEST(at.nodes().size() == 1);
+                at.link.cut_at_bytes_in_turn({first, second});
+                at.run(held.release());
+                at.run(at.run(other.acquire("k", {.retry = retry_policy::fixed(20ms)})).release());
+                BOOST_TEST(at.nodes().empty());
+                at.link.cut_at_any({}, loss::request);
+                at.until([&] { return by.stats().settling == 0; });
+            }
+        }
+    }
+}
+
 /// It has carried nothing out, and says so.
 BOOST_AUTO_TEST_CASE(what_a_server_that_throttles_has_put_off_is_tried_again)
 {
