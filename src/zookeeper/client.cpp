@@ -70,6 +70,11 @@ bool client::takes_more() noexcept
     return true;
 }
 
+void client::started_all()
+{
+    run().talks.send();
+}
+
 void client::all_ended()
 {
     run().talks.on(sessions::event::told);

@@ -42,6 +42,7 @@ private:
     void opened() override;
     void want() override;
     [[nodiscard]] bool takes_more() noexcept override;
+    void started_all() override;
     void all_ended() override;
     [[nodiscard]] failure_ptr denial() noexcept override;
     void denial_told() override;

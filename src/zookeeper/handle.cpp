@@ -114,6 +114,7 @@ void on_transaction(int code, const void* data)
 {
     answer(code, data, [](request& asked) {
         auto& all = static_cast<transaction&>(asked);
+        all.answer.members.reserve(all.results.size());
         for (std::size_t i = 0; i < all.results.size(); ++i) {
             const auto own = all.results[i].err;
             all.answer.members.push_back(

@@ -140,6 +140,7 @@ public:
     /// counts as missed.
     void forget_watches();
 
+    [[nodiscard]] bool has_told() const noexcept { return !told_.empty(); }
     /// To be deleted by whoever takes them.
     [[nodiscard]] told_list take_told() noexcept;
     /// A change was told that there was no memory for: anything that is watched may have changed.

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/postbox.hpp"
 
+#include <iterator>
 #include <utility>
 
 namespace colock::zookeeper::detail {
@@ -79,9 +80,11 @@ void postbox::tell_some(session_events* to)
     if (told_.empty())
         return;
     // Its size matters: only when somebody asks for a kilobyte does glibc join the small blocks that were freed, of the
-    // driver's requests above all. Those of 10,000, put off until then, took 14 ms at once.
+    // driver's requests above all. Those of 10,000, put off until then, took 14 ms at once. Those of a single request
+    // are used for the next.
     std::vector<std::unique_ptr<told>> part;
-    part.reserve(most_told);
+    if (std::next(told_.begin()) != told_.end())
+        part.reserve(most_told);
     for (int told_so_far = 0; told_so_far < most_told && !told_.empty();) {
         part.emplace_back(&told_.front());
         told_.pop_front();

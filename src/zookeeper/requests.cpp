@@ -28,7 +28,11 @@ reply same_for_all(const reply& got)
 class requests::joint
 {
 public:
-    explicit joint(std::int64_t session) noexcept : session_(session) {}
+    joint(std::int64_t session, std::size_t members) : session_(session)
+    {
+        members_.reserve(members);
+        changes_.reserve(2 * members);
+    }
 
     void add(wish& each)
     {
@@ -142,7 +146,7 @@ void requests::flush()
     auto all = std::exchange(waiting_, {});
     send_joint(*by, all);
     for (auto& each : all) {
-        if (each.what != kind::enter && each.what != kind::leave)
+        if (!may_join(each))
             send(*by, each);
     }
     all.clear();
@@ -159,13 +163,22 @@ told_list requests::take_unsent() noexcept
     return all;
 }
 
+bool requests::may_join(const wish& which) noexcept
+{
+    return which.what == kind::enter || which.what == kind::leave;
+}
+
 void requests::send_joint(handle& by, std::vector<wish>& all)
 {
+    if (all.size() == 1 && may_join(all.front())) {
+        send_part(by, all, std::array{std::size_t{0}});
+        return;
+    }
     std::vector<std::size_t> which;
     std::vector<parcel> ready;
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto& each = all[i];
-        if (each.what != kind::enter && each.what != kind::leave)
+        if (!may_join(each))
             continue;
         const bool enters = each.what == kind::enter;
         which.push_back(i);
@@ -175,20 +188,27 @@ void requests::send_joint(handle& by, std::vector<wish>& all)
             .bytes = 2 * each.path.size() + each.name.size() + each.data.size(),
             .by_itself = each.with == company::none});
     }
-    for (const auto& part : in_parts(ready)) {
-        auto& one = all[which[part.front()]];
-        if (part.size() == 1 && one.what == kind::leave) {
-            by.remove(one.path, std::move(one.asked));
-            continue;
-        }
-        joint together(by.session_id());
-        for (const auto i : part)
-            together.add(all[which[i]]);
-        const auto changes = together.take_changes();
-        auto asked = std::make_unique<request>(std::move(together), true);
-        asked->size = static_cast<int>(part.size());
-        by.multi(changes, std::move(asked));
+    for (auto& part : in_parts(ready)) {
+        for (auto& each : part)
+            each = which[each];
+        send_part(by, all, part);
     }
+}
+
+void requests::send_part(handle& by, std::vector<wish>& all, std::span<const std::size_t> part)
+{
+    auto& first = all[part.front()];
+    if (part.size() == 1 && first.what == kind::leave) {
+        by.remove(first.path, std::move(first.asked));
+        return;
+    }
+    joint together(by.session_id(), part.size());
+    for (const auto i : part)
+        together.add(all[i]);
+    const auto changes = together.take_changes();
+    auto asked = std::make_unique<request>(std::move(together), true);
+    asked->size = static_cast<int>(part.size());
+    by.multi(changes, std::move(asked));
 }
 
 void requests::send(handle& by, wish& which)

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -100,7 +101,10 @@ private:
 
     void submit(wish added, replied done);
     void refuse(std::unique_ptr<request> unsent, status why);
+    [[nodiscard]] static bool may_join(const wish& which) noexcept;
     void send_joint(handle& by, std::vector<wish>& all);
+    /// \param part which of them
+    static void send_part(handle& by, std::vector<wish>& all, std::span<const std::size_t> part);
     static void send(handle& by, wish& which);
 
     outlet& to_;

@@ -46,6 +46,8 @@ struct session::runtime
     /// A step is posted already; one is under way.
     bool posted = false;
     bool stepping = false;
+    /// What is asked for goes out in a handler that is posted, unless it does before.
+    bool sends_soon = false;
     /// Between two rounds through the list of servers.
     bool resting = false;
 
@@ -178,9 +180,30 @@ void session::step(bool reads, bool writes)
         return;
     runtime_->stepping = false;
     // Last: whoever was told something has asked for more.
+    send();
+}
+
+void session::send()
+{
+    if (!runtime_ || phase_ != phase::driving || runtime_->stepping)
+        return;
+    runtime_->sends_soon = false;
     asked_.flush();
+    // What the driver refuses at once.
+    if (handle_->has_told())
+        post_step();
     arm();
     runtime_->line.let_go();
+}
+
+void session::send_soon()
+{
+    if (std::exchange(runtime_->sends_soon, true))
+        return;
+    asio::post(runtime_->strand, [self = shared_from_this()] {
+        if (self->runtime_ && self->runtime_->sends_soon)
+            self->send();
+    });
 }
 
 void session::process(bool reads, bool writes)
@@ -326,7 +349,7 @@ bool session::take_request()
     if (!connected() || handle_->has_hung_up())
         return false;
     if (!runtime_->stepping)
-        post_step();
+        send_soon();
     return true;
 }
 

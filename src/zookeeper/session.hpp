@@ -54,6 +54,8 @@ public:
     [[nodiscard]] bool connected() const noexcept;
     [[nodiscard]] const session_life& life() const noexcept { return life_; }
     [[nodiscard]] requests& ask() noexcept { return asked_; }
+    /// What was asked until now is sent now, not at the end of this turn: nothing more is to come.
+    void send();
 
     /// Ends it at the server. True: the server says so, nothing of it is left and nothing of it can still arrive.
     void close(lease_clock::duration deadline, completion<bool> done);
@@ -80,6 +82,7 @@ private:
     void turn();
     void retry_in(lease_clock::duration delay);
     void post_step();
+    void send_soon();
     void step(bool reads, bool writes);
     void process(bool reads, bool writes);
     void look(lease_clock::time_point before);

@@ -130,6 +130,12 @@ requests* sessions::ask() noexcept
     return talk_ && talk_->connected() && plan_.takes_requests() ? &talk_->ask() : nullptr;
 }
 
+void sessions::send()
+{
+    if (talk_)
+        talk_->send();
+}
+
 std::int64_t sessions::id() const noexcept
 {
     return talk_ ? talk_->life().id() : 0;

@@ -67,6 +67,8 @@ public:
     void refused();
     /// Something is sent.
     void note_use() noexcept { used_ = true; }
+    /// It need not wait for more.
+    void send();
 
     /// In the child of a fork: they are the parent's.
     void forked();
