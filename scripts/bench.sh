@@ -90,7 +90,8 @@ redis | zookeeper | mongodb)
     address=COLOCK_TEST_${backend^^}
     # The quick server of the tests is not quick at work.
     if [ "$backend" = mongodb ]; then
-        "$root/scripts/setup.sh" mongodb_native >&2
+        # To build it takes longer than a test may.
+        [ -n "${COLOCK_BENCH:-}" ] || "$root/scripts/setup.sh" mongodb_native >&2
         [ ! -x "$colock_mongodb_native/bin/secantusd-rs" ] || backend=mongodb_native
     fi
     # shellcheck disable=SC2016

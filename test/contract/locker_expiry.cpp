@@ -2,6 +2,7 @@
 #include "locker_verbs.hpp"
 
 #include <utility>
+#include <vector>
 
 namespace colock::contract {
 
@@ -51,8 +52,9 @@ COLOCK_CONTRACT_CASE(locker, an_expired_lock_is_not_listed_for_long, &capabiliti
     auto live = run_coro(on.io(), locker.acquire("live"));
     BOOST_TEST(run_coro(on.io(), locker.list({})).size() == 2U);
     pass_slowly_until(on, [&] { return !run_coro(on.io(), locker.is_locked("expired")); });
-    const auto left = run_coro(on.io(), locker.list({}));
-    BOOST_REQUIRE(left.size() == 1U);
+    // Each look has its own idea of the server's clock, as old as the answer that it has it from was under way.
+    std::vector<lock_status> left;
+    pass_slowly_until(on, [&] { return (left = run_coro(on.io(), locker.list({}))).size() == 1U; });
     BOOST_TEST(left[0].key == "live");
     run_coro(on.io(), live.release(on_failure::raise));
 }
