@@ -18,6 +18,11 @@ constexpr auto shortest_wait = std::chrono::microseconds(200);
 constexpr auto shortest_pause = std::chrono::milliseconds(1);
 constexpr unsigned most_doublings = 4;
 
+/// An attempt whose outcome is unknown may have left a grant, or a place in the backend's queue, which keeps others
+/// out until it is found: it is looked for sooner than a long delay of the policy's is over. Up to 64 s.
+constexpr auto first_look = std::chrono::seconds(1);
+constexpr unsigned most_doublings_of_looks = 6;
+
 } // namespace
 
 acquire_plan::decision acquire_plan::next(
@@ -114,6 +119,7 @@ bool acquire_plan::found_busy(time_point now, lease_clock::duration took, time_p
         looks_again_ = saturating_add(now, shortest_pause * (1 << doublings));
     }
     failed_ = false;
+    looks_ = 0;
     holder_expires_ = expires;
     return counts_;
 }
@@ -122,6 +128,20 @@ void acquire_plan::found_no_use(lease_clock::duration took) noexcept
 {
     answered(took);
     failed_ = true;
+    looks_ = 0;
+}
+
+bool acquire_plan::found_failing(time_point now, lease_clock::duration took, bool in_doubt) noexcept
+{
+    answered(took);
+    failed_ = true;
+    const bool looked = looks_ > 0;
+    // Once in doubt it stays so, whatever fails later.
+    if (in_doubt || looked) {
+        looks_again_ = saturating_add(now, first_look * (1 << std::min<unsigned>(looks_, most_doublings_of_looks)));
+        looks_ = static_cast<std::uint8_t>(std::min(looks_ + 1U, most_doublings_of_looks + 1));
+    }
+    return counts_ || !looked;
 }
 
 std::uint32_t acquire_plan::waits(bool listens) noexcept

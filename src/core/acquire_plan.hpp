@@ -14,7 +14,8 @@ class retry_schedule;
 /// What one acquire does next. Knows no I/O, takes no lock and reads no clock: it is told what happens, and asked.
 ///
 /// Only the head of its key's local queue speaks to the backend. It tries at once; after a busy answer it tries again
-/// when its policy's delay is over, when the grant in its way expires, or when it was told that the lock may be free.
+/// when its policy's delay is over, when the grant in its way expires, when it was told that the lock may be free, or,
+/// after an outcome that is unknown, to look for what it may have left.
 /// Whoever stands behind counts its attempts by its own delays, without a word to the backend.
 class acquire_plan
 {
@@ -70,8 +71,11 @@ public:
     void sent_at_once() noexcept { was_sent_ = true; }
     /// The answer is busy, after `took`; true if it counts under the policy.
     [[nodiscard]] bool found_busy(time_point now, lease_clock::duration took, time_point expires) noexcept;
-    /// The answer is an error, or of no use: this always counts.
+    /// The answer is of no use: this always counts.
     void found_no_use(lease_clock::duration took) noexcept;
+    /// The answer is an error. True if it counts under the policy: all do but looks for what an attempt in doubt, whose
+    /// outcome is unknown, may have left.
+    [[nodiscard]] bool found_failing(time_point now, lease_clock::duration took, bool in_doubt) noexcept;
     void yielded() noexcept { fresh_turn_ = true; }
     /// Returns the number of this wait, which its end at the backend has to name if it listens.
     std::uint32_t waits(bool listens) noexcept;
@@ -123,7 +127,8 @@ private:
     time_point holder_expires_ = time_point::max();
     /// An earlier one that was heard of since the last attempt was sent.
     time_point sooner_expiry_ = time_point::max();
-    /// After waits that the backend has ended too often for nothing: when it looks again, unless it is told here.
+    /// After waits that the backend has ended too often for nothing, unless it is told here, or after an outcome that
+    /// is unknown: when it looks again.
     time_point looks_again_ = time_point::max();
     time_point found_busy_at_{};
     lease_clock::duration answer_took_{0};
@@ -131,6 +136,8 @@ private:
     std::uint32_t wait_number_ = 0;
     /// How many waits have ended as soon as they had begun, and for nothing; half of them for each that has not.
     std::uint8_t vain_waits_ = 0;
+    /// How often it has looked, or is about to, for what an outcome that is unknown may have left.
+    std::uint8_t looks_ = 0;
     bool was_sent_ = false;
     bool counts_ = true;
     bool failed_ = false;

@@ -47,7 +47,7 @@ void judge(core& self, const record::ptr& wanted, retry_schedule& schedule, crea
     case create_status::failed:
         if (!may_be_tried_again(outcome.error->code))
             throw_failed(*outcome.error, context_of(self, subject));
-        subject.attempting.found_no_use(took);
+        counts = subject.attempting.found_failing(now, took, outcome.error->code == errc::outcome_unknown);
         subject.outcome().error = std::move(outcome.error);
         break;
     }

@@ -27,6 +27,25 @@ void for_each_loss(remote_subject& on, Body body)
     }
 }
 
+/// What is begun loses one after the other. Where it asks for nothing more after the first, something else does.
+template <class Begin>
+void lose_both(remote_subject& on, const locker& locks, lost_part first, lost_part second, Begin begin)
+{
+    const int before = on.link().cuts();
+    on.link().cut(first);
+    auto under_way = on.start(begin());
+    on.until([&] { return on.link().cuts() > before; });
+    on.link().cut(second);
+    on.get(std::move(under_way));
+    const auto settle = [&] { on.until([&] { return locks.stats().settling == 0; }); };
+    settle();
+    if (on.link().cuts() == before + 1) {
+        on.run(on.run(locks.acquire("a")).release());
+        settle();
+    }
+    BOOST_TEST(on.link().cuts() == before + 2);
+}
+
 } // namespace
 
 // Through the adapter.
@@ -257,6 +276,46 @@ COLOCK_REMOTE_CASE(an_acquire_whose_create_is_lost_is_granted_all_the_same)
         on.until([&] { return locks.stats().settling == 0; });
         BOOST_TEST(locks.stats().retries >= 1U);
         BOOST_TEST(locks.stats().unproven == 0U);
+    });
+}
+
+COLOCK_REMOTE_CASE(two_losses_one_after_the_other_leave_nothing_and_keep_nobody_waiting)
+{
+    const auto other = on.make_direct_locker();
+    for (const auto first : lost_parts) {
+        for (const auto second : lost_parts) {
+            BOOST_TEST_CONTEXT("loses a " << first << ", then a " << second)
+            {
+                const auto locks = on.make_linked_locker();
+                on.run(on.run(locks.acquire("k")).release(on_failure::raise));
+                lock held;
+                lose_both(
+                    on, locks, first, second, [&]() -> asio::awaitable<void> { held = co_await locks.acquire("k"); });
+                BOOST_TEST(on.run(held.is_locked()));
+                on.check_stored(1);
+                lose_both(on, locks, first, second, [&] { return held.release(); });
+                on.run(on.run(other.acquire("k")).release(on_failure::raise));
+                BOOST_TEST(locks.stats().unproven == 0U);
+                on.check_stored(0);
+            }
+        }
+    }
+}
+
+// What it may have left keeps everybody out until it is found, or has expired.
+COLOCK_REMOTE_CASE(what_a_lost_create_may_have_left_is_looked_for_before_a_long_delay_is_over)
+{
+    for_each_loss(on, [&](lost_part what) {
+        const auto locks = on.make_linked_locker({.retry = retry_policy::fixed(10min).times(1)});
+        on.run(on.run(locks.acquire("k")).release(on_failure::raise));
+        on.link().cut(what);
+        auto held = on.run(locks.acquire("k"));
+        BOOST_TEST(on.run(held.is_locked()));
+        on.check_stored(1);
+        on.run(held.release(on_failure::raise));
+        on.until([&] { return locks.stats().settling == 0; });
+        // It is no attempt of the policy's.
+        BOOST_TEST(locks.stats().retries == 0U);
     });
 }
 

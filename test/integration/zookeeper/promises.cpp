@@ -194,18 +194,20 @@ BOOST_AUTO_TEST_CASE(who_stands_first_looks_again_after_an_answer_was_lost)
     BOOST_TEST(at.link.cuts() == 1);
 }
 
-/// Of an acquire, of what is looked for after that, and of a release.
-BOOST_AUTO_TEST_CASE(whatever_is_lost_one_after_the_other_leaves_nothing_and_keeps_nobody_waiting)
+/// Loses two messages, one after the other, of an acquire, of what is looked for after that, and of a release.
+/// \param bytes what those have in them
+template <class Acquire, class Release>
+void lose_two(std::vector<std::string> bytes, std::size_t nodes, Acquire acquire, Release release)
 {
     promise_scene at;
     auto& by = at.add(10s, at.linked());
     auto& other = at.add();
     at.run(at.run(by.acquire("k")).release());
-    // All that is asked about the key; what has a node in it.
+    const acquire_options soon{.retry = retry_policy::fixed(20ms)};
     std::vector<std::pair<std::string, loss>> each;
-    for (const char* const bytes : {"/k", "-x-"}) {
+    for (const auto& one : bytes) {
         for (const auto what : {loss::reply, loss::request})
-            each.emplace_back(bytes, what);
+            each.emplace_back(one, what);
     }
     for (const auto& first : each) {
         for (const auto& second : each) {
@@ -213,18 +215,45 @@ BOOST_AUTO_TEST_CASE(whatever_is_lost_one_after_the_other_leaves_nothing_and_kee
             {
                 const auto cuts = at.link.cuts();
                 at.link.cut_at_bytes_in_turn({first, second});
-                auto held = at.run(by.acquire("k", {.retry = retry_policy::fixed(20ms)}));
+                auto held = at.run(acquire(by, soon));
                 BOOST_TEST(at.link.cuts() == cuts + 2);
-                BOOST_TEST(at.nodes().size() == 1);
+                BOOST_TEST(at.nodes().size() == nodes);
                 at.link.cut_at_bytes_in_turn({first, second});
-                at.run(held.release());
-                at.run(at.run(other.acquire("k", {.retry = retry_policy::fixed(20ms)})).release());
-                BOOST_TEST(at.nodes().empty());
+                at.run(release(held));
+                at.run(at.run(other.acquire("k", soon)).release());
                 at.link.cut_at_any({}, loss::request);
                 at.until([&] { return by.stats().settling == 0; });
+                BOOST_TEST(at.nodes().empty());
             }
         }
     }
+}
+
+BOOST_AUTO_TEST_CASE(whatever_is_lost_one_after_the_other_leaves_nothing_and_keeps_nobody_waiting)
+{
+    // All that is asked about the key; what has a node in it.
+    lose_two(
+        {"/k", "-x-"}, 1, [](const locker& by, acquire_options how) { return by.acquire("k", how); },
+        [](lock& held) { return held.release(); });
+}
+
+BOOST_AUTO_TEST_CASE(the_same_of_a_group_whose_index_may_be_lost_too)
+{
+    // Its node in the index of its group.
+    lose_two(
+        {"-x-", "~k"}, 2,
+        [](const locker& by, acquire_options how) -> asio::awaitable<lock_group> {
+            auto some = by.group("g");
+            co_await some.acquire("k", how);
+            co_return some;
+        },
+        [](lock_group& held) -> asio::awaitable<void> {
+            // It tells what is not known; each is given back all the same.
+            try {
+                static_cast<void>(co_await held.release());
+            } catch (const release_error&) {
+            }
+        });
 }
 
 /// It has carried nothing out, and says so.

@@ -54,9 +54,19 @@ struct acquire
     }
     void fails_at(lease_clock::duration span)
     {
-        static_cast<void>(tried.sent(true));
+        static_cast<void>(tried.sent(start + span >= schedule.next_at()));
         tried.found_no_use(1ms);
         BOOST_TEST(schedule.failed(start + span));
+    }
+    /// True if that counts.
+    bool fails_in_doubt_at(lease_clock::duration span, bool in_doubt = true)
+    {
+        static_cast<void>(tried.sent(start + span >= schedule.next_at()));
+        const bool counts = tried.found_failing(start + span, 1ms, in_doubt);
+        if (counts)
+            BOOST_TEST(schedule.failed(start + span));
+        tried.waits(false);
+        return counts;
     }
 };
 
@@ -150,6 +160,52 @@ BOOST_AUTO_TEST_CASE(after_an_error_only_time_helps)
     one.tried.told();
     BOOST_TEST(one.after(1ms).what == action::wait);
     BOOST_TEST(one.after(2s).what == action::send);
+}
+
+BOOST_AUTO_TEST_CASE(what_an_outcome_that_is_unknown_may_have_left_is_looked_for_soon_and_without_counting)
+{
+    acquire one{retry_policy::fixed(10min).jitter(0)};
+    BOOST_TEST(one.fails_in_doubt_at(0s));
+    auto now = 0s;
+    for (const auto pause : {1s, 2s, 4s, 8s, 16s, 32s, 64s, 64s}) {
+        BOOST_TEST((one.after(now).until == start + now + pause));
+        BOOST_TEST(!one.after(now).listens);
+        // An event source may be as broken as the rest.
+        one.tried.told();
+        BOOST_TEST(one.after(now + pause - 1ms).what == action::wait);
+        now += pause;
+        BOOST_TEST(one.after(now).what == action::send);
+        BOOST_TEST(!one.after(now).counts);
+        // It stays in doubt when the backend cannot be reached meanwhile.
+        BOOST_TEST(!one.fails_in_doubt_at(now, pause == 2s));
+    }
+    BOOST_TEST(one.schedule.attempts() == 1U);
+    // The policy's own attempts are made, and counted, as before.
+    BOOST_TEST(one.after(10min).counts);
+
+    // An answer ends the doubt.
+    auto found = one;
+    static_cast<void>(found.tried.sent(false));
+    BOOST_TEST(!found.tried.found_busy(start + 300s, 1ms, never));
+    BOOST_TEST(found.after(300s).listens);
+    BOOST_TEST((found.after(300s).until == start + 10min));
+    auto late = one;
+    static_cast<void>(late.tried.sent(false));
+    late.tried.found_no_use(1ms);
+    BOOST_TEST((late.after(300s).until == start + 10min));
+    BOOST_TEST(late.fails_in_doubt_at(300s, false));
+}
+
+BOOST_AUTO_TEST_CASE(where_nothing_can_have_been_left_the_delay_is_the_policys)
+{
+    acquire one{retry_policy::fixed(10min).jitter(0)};
+    BOOST_TEST(one.fails_in_doubt_at(0s, false));
+    BOOST_TEST((one.after(0s).until == start + 10min));
+    // A shorter delay goes first.
+    acquire quick{retry_policy::fixed(300ms).jitter(0)};
+    BOOST_TEST(quick.fails_in_doubt_at(0s));
+    BOOST_TEST((quick.after(0s).until == start + 300ms));
+    BOOST_TEST(quick.after(300ms).counts);
 }
 
 BOOST_AUTO_TEST_CASE(who_has_not_been_suspended_since_the_answer_lets_others_run)
