@@ -57,9 +57,10 @@ using retry_function = std::function<retry_decision(const retry_attempt&)>;
 /// one beyond what lease_clock can count (292 years) is cut to that.
 ///
 /// Where the backend has events (`capabilities::events`), a delay is only the safety poll: a release wakes the next
-/// waiter at once, and being woken is not counted as an attempt. Nor is a look for what an attempt of unknown outcome
-/// may have left, which would keep everybody out: after 1 s, 2 s, 4 s and so on up to 64 s, where the delay is longer.
-/// A waiter that is not yet the head of the local queue counts its attempts by its own delays.
+/// waiter at once, and an attempt for that is not counted unless it fails with an error. Nor is a look for what an
+/// attempt of unknown outcome may have left, which would keep everybody out: after 1 s, 2 s, 4 s and so on up to 64 s,
+/// where the delay is longer. A waiter that is not yet the head of the local queue counts its attempts by its own
+/// delays.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: safe for const use; a custom function may be called from
 /// whatever thread an acquire runs on.

@@ -124,24 +124,27 @@ bool acquire_plan::found_busy(time_point now, lease_clock::duration took, time_p
     return counts_;
 }
 
-void acquire_plan::found_no_use(lease_clock::duration took) noexcept
+bool acquire_plan::found_no_use(lease_clock::duration took) noexcept
 {
     answered(took);
     failed_ = true;
-    looks_ = 0;
+    const bool was_in_doubt = std::exchange(looks_, std::uint8_t{0}) > 0;
+    return counts_ || !was_in_doubt;
 }
 
 bool acquire_plan::found_failing(time_point now, lease_clock::duration took, bool in_doubt) noexcept
 {
     answered(took);
     failed_ = true;
-    const bool looked = looks_ > 0;
+    const bool was_in_doubt = looks_ > 0;
+    if (counts_)
+        looks_ = 0;
     // Once in doubt it stays so, whatever fails later.
-    if (in_doubt || looked) {
+    if (in_doubt || was_in_doubt) {
         looks_again_ = saturating_add(now, first_look * (1 << std::min<unsigned>(looks_, most_doublings_of_looks)));
         looks_ = static_cast<std::uint8_t>(std::min(looks_ + 1U, most_doublings_of_looks + 1));
     }
-    return counts_ || !looked;
+    return counts_ || !was_in_doubt;
 }
 
 std::uint32_t acquire_plan::waits(bool listens) noexcept

@@ -71,10 +71,11 @@ public:
     void sent_at_once() noexcept { was_sent_ = true; }
     /// The answer is busy, after `took`; true if it counts under the policy.
     [[nodiscard]] bool found_busy(time_point now, lease_clock::duration took, time_point expires) noexcept;
-    /// The answer is of no use: this always counts.
-    void found_no_use(lease_clock::duration took) noexcept;
-    /// The answer is an error. True if it counts under the policy: all do but looks for what an attempt in doubt, whose
-    /// outcome is unknown, may have left.
+    // True if it counts under the policy: all do but looks for what an attempt in doubt, whose outcome is unknown, may
+    // have left.
+    /// The answer is of no use, but ends all doubt.
+    [[nodiscard]] bool found_no_use(lease_clock::duration took) noexcept;
+    /// The answer is an error.
     [[nodiscard]] bool found_failing(time_point now, lease_clock::duration took, bool in_doubt) noexcept;
     void yielded() noexcept { fresh_turn_ = true; }
     /// Returns the number of this wait, which its end at the backend has to name if it listens.
@@ -112,6 +113,10 @@ public:
     /// How long the last answer took.
     [[nodiscard]] lease_clock::duration answer_took() const noexcept { return answer_took_; }
     void answer_took(lease_clock::duration span) noexcept { answer_took_ = span; }
+    /// How many looks there were for what is in doubt, with the one that is due; 0: nothing is. For one of several that
+    /// are wanted together: how many there were for another one.
+    [[nodiscard]] std::uint8_t looks() const noexcept { return looks_; }
+    void looks(std::uint8_t of_another) noexcept { looks_ = of_another; }
     /// One that was sent then and is unanswered has been for so long that the backend has fallen silent.
     [[nodiscard]] bool is_overdue(time_point sent, time_point now) const noexcept;
 
@@ -136,7 +141,7 @@ private:
     std::uint32_t wait_number_ = 0;
     /// How many waits have ended as soon as they had begun, and for nothing; half of them for each that has not.
     std::uint8_t vain_waits_ = 0;
-    /// How often it has looked, or is about to, for what an outcome that is unknown may have left.
+    /// Since the last attempt that counted.
     std::uint8_t looks_ = 0;
     bool was_sent_ = false;
     bool counts_ = true;

@@ -34,7 +34,7 @@ void judge(core& self, const record::ptr& wanted, retry_schedule& schedule, crea
     subject.outcome().error.reset();
     switch (outcome.status) {
     case create_status::granted:
-        subject.attempting.found_no_use(took);
+        counts = subject.attempting.found_no_use(took);
         subject.outcome().error = too_late_to_use();
         take_back_late_grant(self, wanted, now);
         break;

@@ -71,8 +71,9 @@ void clean_up::on_given_back(record& subject, release_outcome&& outcome, work& t
     }
     const bool late_grant = std::exchange(subject.gives_back_late_grant, false);
     if (subject.where() == phase::acquiring) {
-        // Its acquire goes on, with another token if this release may still arrive.
-        if (outcome.status == release_status::failed && outcome.error->code == errc::outcome_unknown)
+        // Its acquire goes on. What is not proven given back, and keeps everybody out, is taken back apart from that,
+        // and the acquire has another token, because this release may still arrive.
+        if (outcome.status == release_status::failed)
             subject.spend();
         subject.notify(todo.wakes);
     } else if (subject.where() == phase::ending && late_grant) {

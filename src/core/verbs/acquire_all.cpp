@@ -157,6 +157,8 @@ private:
     lease_clock::time_point round_began_{};
     std::uint32_t rounds_ = 0;
     lease_clock::duration answer_took_{0};
+    /// The next round is one for what the last left in doubt.
+    std::uint8_t looks_ = 0;
     /// Of the last round, if it was not a busy key that ended it.
     failure_ptr last_error_;
 };
@@ -187,6 +189,7 @@ gathering::candidate_ptr gathering::make_candidate(const group_member& member)
     prepare_token(*core_, *wanted);
     wanted->attempts_made = rounds_;
     wanted->attempting.answer_took(answer_took_);
+    wanted->attempting.looks(looks_);
     wanted->outcome().error = last_error_;
     return std::make_unique<candidate>(*core_, std::move(wanted));
 }
@@ -381,6 +384,7 @@ void gathering::note_failure(const candidate& busy)
 {
     ++rounds_;
     answer_took_ = busy.wanted->attempting.answer_took();
+    looks_ = busy.wanted->attempting.looks();
     {
         // Another thread's release may be handing over to it, and be told that this has failed.
         const std::lock_guard guard(core_->mutex);
@@ -424,6 +428,7 @@ gathering::candidate_ptr gathering::in_order(candidate_ptr waited)
 asio::awaitable<void> gathering::start_again_after_loss()
 {
     ++rounds_;
+    looks_ = 0;
     last_error_ =
         make_failure(errc::unavailable, "a lease ended before the last of several locks was granted; use a longer ttl");
     const auto failed = prepare(members_.front());

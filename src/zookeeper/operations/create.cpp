@@ -200,10 +200,9 @@ private:
         is_listing_ = !enters || talks().folders().recall(folder_) == folder_memory::found::crowded;
         const auto data = config().standard() ? to_text(*claim_, claim_->ttl()) : std::string();
         if (enters)
-            by->enter(folder_, prefix_, data, with(), then(&create_operation::made));
+            by->enter(folder_, prefix_, data, with(), when_made());
         else
-            by->create(
-                child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, then(&create_operation::made));
+            by->create(child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, when_made());
         if (is_listing_)
             by->children(folder_, then(&create_operation::listed));
     }
@@ -215,11 +214,20 @@ private:
             state_of(*claim_).creates.add(sent_in);
     }
 
-    void undone() noexcept override { created_in_ = 0; }
+    /// Only its own answer says that there is no node, whatever is told before it, and though another round has begun.
+    [[nodiscard]] replied when_made()
+    {
+        return [self = boost::intrusive_ptr(this), number = ++creates_, told = then(&create_operation::made)](
+                   const reply& got) mutable {
+            if (!got.ok() && got.what != status::unanswered && number == self->creates_)
+                self->created_in_ = 0;
+            told(got);
+        };
+    }
 
     void made(const reply& got)
     {
-        if (got.what != status::unanswered)
+        if (got.ok())
             created_in_ = 0;
         auto& state = state_of(*claim_);
         if (got.ok() && got.stat.ephemeral_owner == talks().id()) {
@@ -410,6 +418,8 @@ private:
     bool is_listing_ = false;
     /// In which session a node is asked for, without an answer until now; 0: in none.
     remote::connection_number created_in_ = 0;
+    /// How many were asked for.
+    unsigned creates_ = 0;
     /// Why there is no folder, by the first of those it would be in.
     reply trouble_{.what = status::no_node};
 };

@@ -36,8 +36,6 @@ public:
 protected:
     /// Anew, if it could not be sent: what is known stands in the claim's state.
     virtual void begin() = 0;
-    /// Nothing that was sent last was carried out: it begins anew.
-    virtual void undone() noexcept {}
     /// It has ended.
     virtual void failed(delivery how, failure_ptr why) = 0;
 
@@ -61,10 +59,8 @@ protected:
                 return;
             // The driver has codes of its own for what it cannot send at all.
             if ((got.what == status::unsent && got.code == 0) || got.what == status::ended) {
-                static_cast<request_operation&>(*self).undone();
                 self->begin_anew();
             } else if (got.what == status::parted) {
-                static_cast<request_operation&>(*self).undone();
                 self->with_ = company::none;
                 self->start();
             } else {

@@ -55,7 +55,7 @@ struct acquire
     void fails_at(lease_clock::duration span)
     {
         static_cast<void>(tried.sent(start + span >= schedule.next_at()));
-        tried.found_no_use(1ms);
+        BOOST_TEST(tried.found_no_use(1ms));
         BOOST_TEST(schedule.failed(start + span));
     }
     /// True if that counts.
@@ -191,9 +191,19 @@ BOOST_AUTO_TEST_CASE(what_an_outcome_that_is_unknown_may_have_left_is_looked_for
     BOOST_TEST((found.after(300s).until == start + 10min));
     auto late = one;
     static_cast<void>(late.tried.sent(false));
-    late.tried.found_no_use(1ms);
+    BOOST_TEST(!late.tried.found_no_use(1ms));
     BOOST_TEST((late.after(300s).until == start + 10min));
     BOOST_TEST(late.fails_in_doubt_at(300s, false));
+    // After an attempt of the policy's own it looks as soon as after the first.
+    auto tried_again = one;
+    BOOST_TEST(tried_again.fails_in_doubt_at(10min, false));
+    BOOST_TEST((tried_again.after(10min).until == start + 10min + 1s));
+    // One of several goes on for another one.
+    acquire next{retry_policy::fixed(10min).jitter(0)};
+    BOOST_TEST(next.schedule.failed(start));
+    next.tried.looks(one.tried.looks());
+    BOOST_TEST(!next.fails_in_doubt_at(200s));
+    BOOST_TEST((next.after(200s).until == start + 264s));
 }
 
 BOOST_AUTO_TEST_CASE(where_nothing_can_have_been_left_the_delay_is_the_policys)

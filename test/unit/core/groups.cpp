@@ -205,6 +205,26 @@ BOOST_AUTO_TEST_CASE(a_round_that_fails_before_its_key_counts_once)
     BOOST_TEST(!waiting.done());
 }
 
+BOOST_AUTO_TEST_CASE(a_round_that_looks_for_what_was_left_in_doubt_does_not_count_whichever_key_it_fails_at)
+{
+    rig on(behind::scripted);
+    auto one_by_one = on.script->capabilities();
+    one_by_one.several = false;
+    on.script->set_capabilities(one_by_one);
+    const locker locks(on.backend(), {.ttl = 1h});
+    // "a"; then "b", after "a" was found; then both.
+    on.script->next(operation::create, step::lose_request());
+    on.script->next(operation::create, step::pass());
+    on.script->next(operation::create, step::lose_request());
+    auto all = on.start(locks.acquire_all({"a", "b"}, {.retry = retry_policy::fixed(10min).times(1)}));
+    on.advance_by_steps(2s, 50ms);
+    BOOST_TEST(!all.done());
+    on.advance_by_steps(2s, 50ms);
+    BOOST_TEST_REQUIRE(all.done());
+    BOOST_TEST(all.get(on.io()).held());
+    BOOST_TEST(locks.stats().retries == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(a_group_gets_its_turn_as_soon_as_the_key_is_free)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {

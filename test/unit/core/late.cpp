@@ -147,6 +147,23 @@ BOOST_AUTO_TEST_CASE(a_claim_whose_release_may_still_arrive_is_not_granted_again
     on.check_clean();
 }
 
+BOOST_AUTO_TEST_CASE(a_late_grant_that_is_not_given_back_keeps_nobody_out_for_the_delay_of_its_policy)
+{
+    for (const auto& failing : {step::fail(errc::unavailable), step::fail(errc::access_denied), step::lose_request()}) {
+        rig on(behind::scripted);
+        const locker other(on.memory);
+        on.script->next(operation::create, step::pass().before([&] { on.clock.skip(58min); }));
+        on.script->next(operation::release, failing);
+        auto late = on.start(on.locker->acquire("k", {.ttl = 1h, .retry = retry_policy::fixed(30min).times(1)}));
+        on.ready();
+        auto next = on.start(other.acquire("k", {.retry = retry_policy::fixed(1s)}));
+        on.advance_by_steps(3s, 100ms);
+        BOOST_TEST(next.done());
+        BOOST_TEST(!late.done());
+        on.wind_down();
+    }
+}
+
 BOOST_AUTO_TEST_CASE(it_keeps_its_place_in_the_queue_for_the_claim_that_goes_on)
 {
     rig on(behind::elsewhere, {.retry = retry_policy::fixed(100ms)});
