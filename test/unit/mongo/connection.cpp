@@ -8,6 +8,7 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/test/unit_test.hpp>
 
@@ -44,16 +45,13 @@ struct pair
             std::span(text).first(size / 2), std::span(text).subspan(size / 2)};
         made->write(parts);
     }
-    /// What has come until there are so many.
     void read_by_peer(std::size_t size)
     {
-        std::vector<char> some(65536);
-        peer.non_blocking(true);
-        run_until(io, [&, got = std::size_t{0}]() mutable {
-            boost::system::error_code none;
-            got += peer.read_some(asio::buffer(some), none);
-            return got == size;
-        });
+        std::vector<char> all(size);
+        bool read = false;
+        asio::async_read(
+            peer, asio::buffer(all), [&](const boost::system::error_code& failed, std::size_t) { read = !failed; });
+        run_until(io, [&] { return read; });
     }
 
     asio::io_context io;
