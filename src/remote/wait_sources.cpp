@@ -24,9 +24,11 @@ std::pair<wait_sources::source_ptr, std::uint64_t> wait_sources::watch(const std
     }
     auto& watched = *found->second;
     ++watched.interested;
-    // Where events arrive already, one may have passed since the watcher last looked at the lock.
-    const bool is_armed = watched.armed == round_;
-    return {found->second, is_armed ? 0 : watched.changes.load(std::memory_order_relaxed)};
+    const auto changes = watched.changes.load(std::memory_order_relaxed);
+    if (watched.armed != round_)
+        return {found->second, changes};
+    // One may have passed since the watcher last looked at the lock, unless none has since a confirmation.
+    return {found->second, watched.confirmed == changes ? changes - 1 : 0};
 }
 
 void wait_sources::leave(wait_source& watched, lease_clock::time_point now) noexcept
@@ -46,14 +48,17 @@ void wait_sources::leave(wait_source& watched, lease_clock::time_point now) noex
 }
 
 bool wait_sources::wait(const source_ptr& watched, const claim& who, std::uint64_t seen, lease_clock::time_point now,
-    completion<woken>& done)
+    connection_number looked_in, completion<woken>& done)
 {
     const std::lock_guard guard(mutex_);
-    if (watched->changes.load(std::memory_order_acquire) != seen)
+    const auto changes = watched->changes.load(std::memory_order_acquire);
+    const bool was_confirmed =
+        looked_in != 0 && looked_in == watched->confirmed_in && changes == watched->confirmed && changes == seen + 1;
+    if (changes != seen && !was_confirmed)
         return false;
     if (polls_)
         waits_.push_back({now, watched});
-    watched->waiters.push_back({&who, std::move(done), now});
+    watched->waiters.push_back({&who, std::move(done), now, looked_in});
     return true;
 }
 
@@ -111,6 +116,22 @@ wait_sources::completions wait_sources::arm(const std::vector<source_ptr>& asked
         each->armed = round_;
         take_waiters(*each, ended);
     }
+    return ended;
+}
+
+wait_sources::completions wait_sources::arm_unchanged(const source_ptr& asked, connection_number seen_in)
+{
+    const std::lock_guard guard(mutex_);
+    completions ended;
+    asked->armed = round_;
+    asked->confirmed = asked->changes.fetch_add(1, std::memory_order_acq_rel) + 1;
+    asked->confirmed_in = seen_in;
+    std::erase_if(asked->waiters, [&](wait_source::waiter& each) {
+        if (each.looked_in == seen_in)
+            return false;
+        ended.push_back(std::move(each.done));
+        return true;
+    });
     return ended;
 }
 
@@ -253,9 +274,9 @@ interest::~interest()
         of_->leave(*watched_, lease_clock::now());
 }
 
-bool interest::wait(const claim& who, completion<woken>& done)
+bool interest::wait(const claim& who, completion<woken>& done, connection_number looked_in)
 {
-    return of_->wait(watched_, who, seen_, lease_clock::now(), done);
+    return of_->wait(watched_, who, seen_, lease_clock::now(), looked_in, done);
 }
 
 } // namespace colock::remote

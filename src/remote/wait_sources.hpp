@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "remote/lost_requests.hpp"
+
 #include <colock/adapter.hpp>
 #include <colock/clock.hpp>
 #include <colock/detail/single_thread.hpp>
@@ -32,6 +34,7 @@ struct wait_source
         const claim* who;
         completion<woken> done;
         lease_clock::time_point since;
+        connection_number looked_in;
     };
     const std::string name;
     /// Moves with every event, and whenever it is armed anew: something may have changed since it was read.
@@ -45,6 +48,9 @@ struct wait_source
     /// In which round the server was asked for its events, and in which that was confirmed.
     std::uint64_t asked = 0;
     std::uint64_t armed = 0;
+    /// The last move of the changes, if it was no news to whoever had looked in that connection or session.
+    std::uint64_t confirmed = 0;
+    connection_number confirmed_in = 0;
     /// In the list of the idle, or of those that were asked for in this round.
     std::list<std::shared_ptr<wait_source>>::iterator place{};
     /// Among all that are known; if it is, still.
@@ -70,8 +76,9 @@ public:
     [[nodiscard]] std::pair<source_ptr, std::uint64_t> watch(const std::string& name);
     void leave(wait_source& watched, lease_clock::time_point now) noexcept;
     /// Keeps `done` until the changes have moved on from `seen`; false if they have already.
+    /// \param looked_in in which connection or session it was looked at; 0: in none in particular
     [[nodiscard]] bool wait(const source_ptr& watched, const claim& who, std::uint64_t seen,
-        lease_clock::time_point now, completion<woken>& done);
+        lease_clock::time_point now, connection_number looked_in, completion<woken>& done);
     void cancel_wait(const wait_source& watched, const claim& who) noexcept;
 
     [[nodiscard]] bool empty() const noexcept;
@@ -82,6 +89,9 @@ public:
     [[nodiscard]] std::vector<source_ptr> take_idle(std::size_t most);
     /// Their events arrive from now on, so that whoever waits has to look once more.
     [[nodiscard]] completions arm(const std::vector<source_ptr>& asked);
+    /// The same where the server has told that it still is as whoever has looked in that connection or session has seen
+    /// it: only others look once more.
+    [[nodiscard]] completions arm_unchanged(const source_ptr& asked, connection_number seen_in);
     /// Whoever waits there.
     [[nodiscard]] completions wake(const std::vector<source_ptr>& which);
     /// Whoever waits for events of those.
@@ -143,7 +153,7 @@ public:
     /// Whatever has changed until now is known.
     void look() noexcept { seen_ = watched_->changes.load(std::memory_order_acquire); }
     /// False if something has changed since; then `done` is left as it is.
-    [[nodiscard]] bool wait(const claim& who, completion<woken>& done);
+    [[nodiscard]] bool wait(const claim& who, completion<woken>& done, connection_number looked_in = 0);
     void cancel_wait(const claim& who) const noexcept { of_->cancel_wait(*watched_, who); }
 
 private:

@@ -80,7 +80,9 @@ public:
         } else {
             talk().watch_again(state->blocker);
         }
-        if (!state->source->wait(*claim, done))
+        // What stands behind nobody but itself waits for any news.
+        const auto looked_in = state->blocker == state->node ? 0 : state->session;
+        if (!state->source->wait(*claim, done, looked_in))
             done(woken{});
     }
 

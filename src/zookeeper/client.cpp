@@ -126,7 +126,7 @@ void client::watch_some()
 {
     auto* const by = run().talks.ask();
     // Others have their turn in between.
-    if (by && run().watched.ask_some(*by))
+    if (by && run().watched.ask_some(*by, run().talks.number()))
         on_strand(*this, [](client& self) { self.watch_some(); });
 }
 

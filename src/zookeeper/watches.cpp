@@ -25,12 +25,13 @@ void wake_all(remote::wait_sources::completions ended)
         each(woken{});
 }
 
-bool watches::ask_some(requests& by)
+bool watches::ask_some(requests& by, remote::connection_number session)
 {
     forget_unused();
     const auto asked = sources_.take_idle(most_per_turn);
     for (const auto& each : asked) {
-        auto done = [self = owner_.keep(*this), each](const reply& answer) { self->answered(each, answer); };
+        auto done = [self = owner_.keep(*this), each, session](
+                        const reply& answer) { self->answered(each, session, answer); };
         if (is_folder(each->name))
             by.children_and_watch(each->name.substr(0, each->name.size() - 1), std::move(done));
         else
@@ -39,7 +40,8 @@ bool watches::ask_some(requests& by)
     return asked.size() == most_per_turn;
 }
 
-void watches::answered(const remote::wait_sources::source_ptr& which, const reply& answer)
+void watches::answered(
+    const remote::wait_sources::source_ptr& which, remote::connection_number session, const reply& answer)
 {
     // What is cut off is asked for again in the next round. What was refused, or is not there, may have changed:
     // whoever waits for it looks.
@@ -48,6 +50,9 @@ void watches::answered(const remote::wait_sources::source_ptr& which, const repl
     // A folder that is not there is not watched, but may be made at any time; a node has its name once.
     if (answer.what == status::no_node && is_folder(which->name))
         wake_all(sources_.disarmed({which->name}));
+    // Whoever waits for its end has seen it there.
+    else if (answer.ok() && !is_folder(which->name))
+        wake_all(sources_.arm_unchanged(which, session));
     else
         wake_all(sources_.arm({which}));
 }

@@ -22,8 +22,8 @@ public:
     [[nodiscard]] static std::string of_node(std::string path) { return path; }
     [[nodiscard]] static std::string of_children(std::string path) { return std::move(path) += '/'; }
 
-    /// Has the server watch some that it does not watch yet. True: there may be more.
-    [[nodiscard]] bool ask_some(requests& by);
+    /// Has the server watch some that it does not watch yet, in that session. True: there may be more.
+    [[nodiscard]] bool ask_some(requests& by, remote::connection_number session);
     /// Some of those that nobody is interested in any more need no watch; one that stands dies with its node.
     void forget_unused();
     /// \param path empty: any
@@ -32,7 +32,8 @@ public:
     void begin_round() noexcept { sources_.begin_round(); }
 
 private:
-    void answered(const remote::wait_sources::source_ptr& which, const reply& answer);
+    void answered(
+        const remote::wait_sources::source_ptr& which, remote::connection_number session, const reply& answer);
 
     remote::parts_owner& owner_;
     remote::wait_sources& sources_;

@@ -55,7 +55,8 @@ BOOST_AUTO_TEST_CASE(what_is_released_while_a_waiter_is_cut_off_wakes_him_when_h
     check_end();
 }
 
-/// A watch is asked for again at every reconnect, while the driver has the one from before.
+/// A watch is asked for again at every reconnect, while the driver has the one from before. What stands in the way is
+/// told to be there still: nobody has to look.
 BOOST_AUTO_TEST_CASE(waiters_are_woken_after_many_reconnects_and_leave_nothing_behind)
 {
     auto held = run(add().acquire("k"));
@@ -63,7 +64,7 @@ BOOST_AUTO_TEST_CASE(waiters_are_woken_after_many_reconnects_and_leave_nothing_b
     std::vector<running<lock>> waiting;
     for (int i = 0; i < 20; ++i)
         waiting.push_back(start(io, waits.acquire("k", {.mode = lock_mode::shared, .retry = retry_policy::fixed(1h)})));
-    until([&] { return waits.stats().busy == 40; });
+    until([&] { return waits.stats().busy == 20 && watches_at(server->port()) == 1; });
     for (int times = 1; times <= 5; ++times) {
         link.refuse(true);
         until([&] { return told->suspensions == times; });
@@ -72,6 +73,7 @@ BOOST_AUTO_TEST_CASE(waiters_are_woken_after_many_reconnects_and_leave_nothing_b
         // Answered behind the watches.
         run(waits.is_locked("k"));
     }
+    BOOST_TEST(waits.stats().busy == 20U);
     run(held.release(on_failure::raise));
     for (auto& each : waiting)
         run(each.get(io).release(on_failure::raise));
@@ -200,6 +202,84 @@ BOOST_AUTO_TEST_CASE(locks_that_are_taken_together_stand_in_nobodys_way_if_some_
     }
     // Nobody was told that his had failed.
     BOOST_TEST(all.stats().attempts == 3 * fences.size());
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(what_happens_to_the_node_before_his_lets_nobody_in_while_another_holds)
+{
+    auto held = run(add().acquire("k"));
+    auto first = queue_patiently(add());
+    run(held.extend(20s));
+    // It watches again.
+    until([&] { return watches_at(server->port()) == 1; });
+    const auto before = nodes();
+    auto second = queue_patiently(add());
+    auto third = queue_patiently(add());
+    client vandal(server->port(), 6s, {.chroot = chroot()});
+    vandal.connect();
+    for (const auto& each : nodes()) {
+        if (std::ranges::find(before, each) == before.end()) {
+            BOOST_TEST(vandal.remove(each.substr(chroot().size() + 1)).ok());
+            break;
+        }
+    }
+    run(held.extend(20s));
+    for (const auto* each : {&first, &second, &third})
+        BOOST_TEST(!each->done());
+    run(held.release(on_failure::raise));
+    auto next = first.get(io);
+    BOOST_TEST(!second.done());
+    BOOST_TEST(!third.done());
+    run(next.release(on_failure::raise));
+    // Whoever of the two lost his node stands behind the other now.
+    until([&] { return second.done() || third.done(); });
+    auto& last = second.done() ? third : second;
+    next = (second.done() ? second : third).get(io);
+    BOOST_TEST(!last.done());
+    run(next.release(on_failure::raise));
+    run(last.get(io).release(on_failure::raise));
+    check_end();
+}
+
+/// Of a folder the answer to the watch says nothing of what was there before.
+BOOST_AUTO_TEST_CASE(who_waits_for_any_of_several_looks_again_when_he_watches)
+{
+    const acquire_options alone{.mode = lock_mode::shared, .max_holders = 1, .retry = retry_policy::fixed(1h)};
+    auto held = run(add().acquire("k", alone));
+    auto& by = add_linked(10s);
+    // It knows then that it is not alone there, and asks for the line with its node.
+    for (int times = 0; times < 2; ++times)
+        BOOST_TEST(!run(by.try_acquire("k", alone)));
+    link.cut_at_bytes("/k/", loss::time);
+    auto waits = start(io, by.acquire("k", alone));
+    until([&] { return link.cuts() == 1 && nodes().size() == 2; });
+    BOOST_TEST(run(add().is_locked("k")));
+    run(held.release(on_failure::raise));
+    link.deliver_replies();
+    run(waits.get(io).release(on_failure::raise));
+    check_end();
+}
+
+/// What he waited for has gone, and his own node, too.
+BOOST_AUTO_TEST_CASE(who_was_cut_off_looks_whether_he_still_stands_there)
+{
+    auto held = run(add().acquire("k"));
+    auto& cut_off = add_linked(20s);
+    auto waits = queue_patiently(cut_off);
+    link.refuse(true);
+    until([&] { return told->suspensions == 1; });
+    run(held.release(on_failure::raise));
+    auto& other = add();
+    BOOST_TEST(run(other.break_lock("k")).size() == 1U);
+    auto taken = run(other.acquire("k"));
+    link.refuse(false);
+    until([&] { return told->reconnections == 1; });
+    // Behind whatever the event has led to.
+    for (int i = 0; i < 3; ++i)
+        run(cut_off.is_locked("k"));
+    BOOST_TEST(!waits.done());
+    run(taken.release(on_failure::raise));
+    run(waits.get(io).release(on_failure::raise));
     check_end();
 }
 

@@ -100,9 +100,9 @@ public:
     /// The same, and it watches: from now on it looks only when it is told to.
     running<lock> queue_patiently(locker& by)
     {
+        const auto before = watches_at(truth_());
         auto waiting = start(io, by.acquire("k", {.retry = retry_policy::fixed(1h)}));
-        // The second time when the watch stands.
-        until([&] { return by.stats().busy == 2; });
+        until([&] { return watches_at(truth_()) == before + 1; });
         return waiting;
     }
 

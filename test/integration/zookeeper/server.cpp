@@ -134,6 +134,16 @@ std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path)
     return sessions;
 }
 
+int watches_at(std::uint16_t port)
+{
+    constexpr std::string_view total = "Total watches:";
+    const auto told = ask(port, "wchs", std::string::npos);
+    const auto at = told.find(total);
+    if (at == std::string::npos)
+        throw std::runtime_error("a test's ZooKeeper server does not tell what it watches");
+    return std::stoi(told.substr(at + total.size()));
+}
+
 zookeeper_server::zookeeper_server()
 {
     on_free_port([this](std::uint16_t port) {

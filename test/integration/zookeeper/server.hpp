@@ -42,6 +42,9 @@ void end_session(std::uint16_t port, std::int64_t session);
 /// The sessions that have one of those below that path.
 [[nodiscard]] std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path);
 
+/// Watches that the server has now, of all clients.
+[[nodiscard]] int watches_at(std::uint16_t port);
+
 /// A ZooKeeper server of its own, in a temporary folder. Its ticks are of 500 ms.
 class zookeeper_server
 {

@@ -28,7 +28,7 @@ struct listener
     bool wait(lease_clock::time_point now = begun)
     {
         completion<woken> done([this](woken) { ++wakes; });
-        return of->wait(source, *claim, seen, now, done);
+        return of->wait(source, *claim, seen, now, looked_in, done);
     }
     void look() { seen = source->changes; }
 
@@ -36,6 +36,7 @@ struct listener
     plain_claim_ptr claim;
     wait_sources::source_ptr source;
     std::uint64_t seen = 0;
+    remote::connection_number looked_in = 0;
     int wakes = 0;
 };
 
@@ -96,6 +97,51 @@ BOOST_AUTO_TEST_CASE(who_comes_while_events_arrive_looks_before_waiting)
     BOOST_TEST(!late.wait());
     late.look();
     BOOST_TEST(late.wait());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_confirmed_to_be_as_it_was_is_no_news_to_those_who_know_it)
+{
+    wait_sources all;
+    listener same(all, "a"), late(all, "a"), before(all, "a"), unknown(all, "a"), elsewhere(all, "a");
+    same.looked_in = late.looked_in = 2;
+    before.looked_in = elsewhere.looked_in = 1;
+    for (auto* each : {&same, &before, &unknown})
+        BOOST_TEST(each->wait());
+    const auto asked = all.take_idle(9);
+    BOOST_TEST(wake(all.arm_unchanged(asked.front(), 2)) == 2U);
+    BOOST_TEST(all.armed("a"));
+    BOOST_TEST(same.wakes == 0);
+    BOOST_TEST(before.wakes == 1);
+    BOOST_TEST(unknown.wakes == 1);
+    listener latest(all, "a"), latest_elsewhere(all, "a");
+    latest.looked_in = 2;
+    latest_elsewhere.looked_in = 1;
+    for (auto* each : {&late, &latest})
+        BOOST_TEST(each->wait());
+    BOOST_TEST(!latest_elsewhere.wait());
+    for (auto* each : {&before, &unknown, &elsewhere}) {
+        BOOST_TEST(!each->wait());
+        each->look();
+        BOOST_TEST(each->wait());
+    }
+    // It is news to nobody only once.
+    BOOST_TEST(wake(all.disarmed({"a"})) == 6U);
+    for (auto* each : {&same, &late, &latest})
+        BOOST_TEST(!each->wait());
+}
+
+BOOST_AUTO_TEST_CASE(who_knew_less_than_what_was_confirmed_looks)
+{
+    wait_sources all;
+    listener one(all, "a");
+    one.looked_in = 2;
+    wake(all.changed({"a"}));
+    wake(all.arm_unchanged(all.take_idle(9).front(), 2));
+    BOOST_TEST(!one.wait());
+    // What comes later is news to everybody.
+    one.look();
+    wake(all.changed({"a"}));
+    BOOST_TEST(!one.wait());
 }
 
 BOOST_AUTO_TEST_CASE(an_event_ends_the_waits_on_its_key_and_those_that_are_about_to_begin)
