@@ -398,8 +398,10 @@ void gathering::note_failure(const candidate& busy)
 
 asio::awaitable<gathering::candidate_ptr> gathering::await_turn(candidate_ptr busy)
 {
-    // The first key may be taken as soon as it is free.
-    if (co_await proceed(*busy, step::turn) == step::granted)
+    // The first key may be taken as soon as it is free. It may be asked for more than once until then.
+    const auto came = co_await proceed(*busy, step::turn);
+    looks_ = busy->wanted->attempting.looks();
+    if (came == step::granted)
         co_return busy;
     if (const auto until = std::min(collisions_.resume_at(), schedule_.deadline()); lease_clock::now() < until) {
         const auto wanted = busy->wanted;

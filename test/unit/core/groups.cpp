@@ -205,6 +205,30 @@ BOOST_AUTO_TEST_CASE(a_round_that_fails_before_its_key_counts_once)
     BOOST_TEST(!waiting.done());
 }
 
+/// The key that was in doubt was found busy since: what fails later fails on its own account.
+BOOST_AUTO_TEST_CASE(a_round_after_the_doubt_has_ended_counts)
+{
+    rig on(behind::scripted);
+    auto one_by_one = on.script->capabilities();
+    one_by_one.several = false;
+    on.script->set_capabilities(one_by_one);
+    const locker locks(on.backend(), {.ttl = 1h});
+    const locker other(on.memory);
+    auto held = on.run(other.acquire("a"));
+    // "a", which is looked for, and found to be another's; when that has gone, "a", and "b".
+    on.script->next(operation::create, step::lose_request());
+    on.script->next(operation::create, step::pass());
+    on.script->next(operation::create, step::pass());
+    on.script->next(operation::create, step::lose_request());
+    auto all = on.start(locks.acquire_all({"a", "b"}, {.retry = retry_policy::fixed(10min).times(1)}));
+    on.advance_by_steps(2s, 50ms);
+    BOOST_TEST(!all.done());
+    on.run(held.release());
+    on.advance_by_steps(1s, 50ms);
+    BOOST_TEST_REQUIRE(all.done());
+    BOOST_CHECK_THROW(static_cast<void>(all.get(on.io())), error);
+}
+
 BOOST_AUTO_TEST_CASE(a_round_that_looks_for_what_was_left_in_doubt_does_not_count_whichever_key_it_fails_at)
 {
     rig on(behind::scripted);
