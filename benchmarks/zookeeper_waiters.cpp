@@ -87,7 +87,10 @@ void count_hand_offs(const race& at, const options& settings, report& found, std
     const server_counts after(at);
     const auto per_release = [&](double count) { return count / static_cast<double>(people.releases()); };
     found.add({name + ", nodes while one holds", before.ephemerals, "", wanted, kind::counted});
-    found.add({name + ", requests per hand-off", per_release(after.requests - before.requests), ""});
+    // A node and the line, the watch, the line again, the node's end; of one locker, the last tells the next. Signs of
+    // life follow the clock.
+    found.add({name + ", requests per hand-off", per_release(after.requests - before.requests), "",
+        lockers > 1 ? 5.3 : 3.3, kind::counted});
     found.add({name + ", events per hand-off", per_release(after.events - before.events), "", 1.1, kind::counted});
     people.disperse();
 }
