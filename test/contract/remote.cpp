@@ -2,6 +2,8 @@
 #include "remote.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 namespace colock::contract {
 
@@ -80,7 +82,11 @@ void remote_subject::warm_up()
 
 void remote_subject::check_stored(std::size_t expected, where at)
 {
-    const auto stored = surroundings_.stored();
+    auto stored = surroundings_.stored();
+    for (const auto end = lease_clock::now() + patience(); stored.size() != expected && lease_clock::now() < end;) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        stored = surroundings_.stored();
+    }
     BOOST_TEST_CONTEXT("called from " << at.file_name() << ":" << at.line())
     {
         BOOST_TEST(stored.size() == expected, stored.size() << " stored: " << (stored.empty() ? "" : stored.front()));
