@@ -83,7 +83,8 @@ BOOST_AUTO_TEST_CASE(the_leader_dies_while_a_hundred_wait)
     // It may have been sent to a server that is about to end the connection: then it is settled in the background.
     auto released = start(io, held.release());
     until([&] { return seen.grants > 0; });
-    BOOST_TEST((lease_clock::now() - answering < 1s));
+    // At once, and not when a part of the session's time is over.
+    BOOST_TEST((lease_clock::now() - answering < 20s / 8.0));
     released.get(io);
     run_all(waiting);
     BOOST_TEST(seen.grants == 100);
