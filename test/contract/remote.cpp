@@ -83,7 +83,9 @@ void remote_subject::warm_up()
 void remote_subject::check_stored(std::size_t expected, where at)
 {
     auto stored = surroundings_.stored();
-    for (const auto end = lease_clock::now() + patience(); stored.size() != expected && lease_clock::now() < end;) {
+    // Never for something to go: that may be a lease that ends by itself.
+    const auto end = std::chrono::steady_clock::now() + patience();
+    while (stored.size() < expected && std::chrono::steady_clock::now() < end) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         stored = surroundings_.stored();
     }

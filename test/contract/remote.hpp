@@ -127,7 +127,7 @@ public:
 
     /// A connection stands, and what it needs once is done.
     void warm_up();
-    /// Nothing of ours runs meanwhile, but a server may still be busy with what was sent before its link was cut.
+    /// Waits for what a server is still writing that was sent before its link was cut; nothing of ours runs meanwhile.
     void check_stored(std::size_t expected, where at = where::current());
     /// As the core settles what it does not know the outcome of: until there is a promise.
     void settle(const claim_ptr& claim, where at = where::current());
