@@ -258,13 +258,37 @@ private:
             folders.note(bucket_folder(config(), claim_->key()), how);
     }
 
-    /// Those that come after it in this write need not ask for it.
+    /// And those that it is in. Those that come after it in this write need not ask for it.
     void make_once(requests& by, const std::string& folder)
+    {
+        for (std::size_t end = folder.find('/', 1); end != std::string::npos; end = folder.find('/', end + 1))
+            make_one(by, folder.substr(0, end));
+        make_one(by, folder);
+    }
+    void make_one(requests& by, const std::string& folder)
     {
         if (talks().folders().recall(folder) != folder_memory::found::unknown)
             return;
-        make_nodes(by, folder, [this] { return then(&create_operation::made_folder); });
+        by.create(folder, {}, node_kind::persistent, when_made(folder));
         talks().folders().note(folder, folder_memory::found::quiet);
+    }
+
+    /// What is known of a folder is noted by its own answer, whatever becomes of the node that stands behind it. A
+    /// server that puts off what has to wait carries out only the first of a write: each attempt must begin where the
+    /// last has ended.
+    [[nodiscard]] replied when_made(const std::string& folder)
+    {
+        return [self = boost::intrusive_ptr(this), folder, told = then(&create_operation::made_folder)](
+                   const reply& got) mutable {
+            auto& folders = self->talks().folders();
+            const bool is_there = got.ok() || got.what == status::node_exists;
+            folders.note(folder, is_there ? folder_memory::found::quiet : folder_memory::found::unknown);
+            // Any of those that it would be in.
+            for (auto end = folder.rfind('/'); got.what == status::no_node && end != 0 && end != std::string::npos;
+                end = folder.rfind('/', end - 1))
+                folders.note(folder.substr(0, end), folder_memory::found::unknown);
+            told(got);
+        };
     }
 
     /// And the node, in one write.
@@ -279,8 +303,7 @@ private:
         if (!by)
             return;
         make_once(*by, bucket_folder(config(), claim_->key()));
-        by->create(folder_, {}, plain_folders_ ? node_kind::persistent : node_kind::container,
-            then(&create_operation::made_folder));
+        by->create(folder_, {}, plain_folders_ ? node_kind::persistent : node_kind::container, when_made(folder_));
         make();
     }
 
