@@ -269,26 +269,23 @@ private:
     {
         if (talks().folders().recall(folder) != folder_memory::found::unknown)
             return;
-        by.create(folder, {}, node_kind::persistent, when_made(folder));
+        by.create(folder, {}, node_kind::persistent, then(&create_operation::made_key_folder, folder));
         talks().folders().note(folder, folder_memory::found::quiet);
     }
 
     /// What is known of a folder is noted by its own answer, whatever becomes of the node that stands behind it. A
     /// server that puts off what has to wait carries out only the first of a write: each attempt must begin where the
     /// last has ended.
-    [[nodiscard]] replied when_made(const std::string& folder)
+    void made_key_folder(const reply& got, const std::string& folder)
     {
-        return [self = boost::intrusive_ptr(this), folder, told = then(&create_operation::made_folder)](
-                   const reply& got) mutable {
-            auto& folders = self->talks().folders();
-            const bool is_there = got.ok() || got.what == status::node_exists;
-            folders.note(folder, is_there ? folder_memory::found::quiet : folder_memory::found::unknown);
-            // Any of those that it would be in.
-            for (auto end = folder.rfind('/'); got.what == status::no_node && end != 0 && end != std::string::npos;
-                end = folder.rfind('/', end - 1))
-                folders.note(folder.substr(0, end), folder_memory::found::unknown);
-            told(got);
-        };
+        auto& folders = talks().folders();
+        const bool is_there = got.ok() || got.what == status::node_exists;
+        folders.note(folder, is_there ? folder_memory::found::quiet : folder_memory::found::unknown);
+        // Any of those that it would be in.
+        for (auto end = folder.rfind('/'); got.what == status::no_node && end != 0 && end != std::string::npos;
+            end = folder.rfind('/', end - 1))
+            folders.note(folder.substr(0, end), folder_memory::found::unknown);
+        made_folder(got);
     }
 
     /// And the node, in one write.
@@ -303,7 +300,8 @@ private:
         if (!by)
             return;
         make_once(*by, bucket_folder(config(), claim_->key()));
-        by->create(folder_, {}, plain_folders_ ? node_kind::persistent : node_kind::container, when_made(folder_));
+        by->create(folder_, {}, plain_folders_ ? node_kind::persistent : node_kind::container,
+            then(&create_operation::made_key_folder, folder_));
         make();
     }
 
