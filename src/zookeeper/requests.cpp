@@ -314,11 +314,9 @@ void requests::multi(std::vector<change> changes, replied done)
         submit({.what = kind::multi, .changes = std::move(changes)}, std::move(done));
 }
 
-void make_nodes(requests& by, const std::string& path, const std::function<replied()>& told)
+void make_nodes(requests& by, const std::string& path)
 {
-    const auto make = [&](const std::string& which) {
-        by.create(which, {}, node_kind::persistent, told ? told() : replied());
-    };
+    const auto make = [&](const std::string& which) { by.create(which, {}, node_kind::persistent, replied()); };
     for (std::size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1))
         make(path.substr(0, end));
     make(path);

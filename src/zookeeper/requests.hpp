@@ -111,8 +111,7 @@ private:
     std::vector<wish> waiting_;
 };
 
-/// Those that a node is in, and the node; what is there already stays.
-/// \param told makes who is told of each; without, nobody is
-void make_nodes(requests& by, const std::string& path, const std::function<replied()>& told = {});
+/// Those that a node is in, and the node; what is there already stays. Nobody is told.
+void make_nodes(requests& by, const std::string& path);
 
 } // namespace colock::zookeeper::detail

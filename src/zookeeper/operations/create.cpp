@@ -136,9 +136,8 @@ private:
             by->remove(path, replied());
         if (index_ == index::no_folder) {
             const auto folder = group_folder(config(), claim_->owner().group);
-            by->create(groups_folder(config()), {}, node_kind::persistent, replied());
-            by->create(folder, {}, plain_folders_ ? node_kind::persistent : node_kind::container,
-                then(&create_operation::made_folder));
+            make_once(*by, groups_folder(config()));
+            make_container(*by, folder);
         }
         state_of(*claim_).indexed = true;
         index_ = index::asked;
@@ -192,8 +191,6 @@ private:
             end_failed(trouble_);
             return;
         }
-        if (is_grouped(config(), *claim_) && claim_->queues() && index_ == index::none)
-            make_index();
         created_in_ = talks().number();
         // The data of other libraries' folders is theirs.
         const bool enters = config().standard() && !makes_folder_;
@@ -205,6 +202,9 @@ private:
             by->create(child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, when_made());
         if (is_listing_)
             by->children(folder_, then(&create_operation::listed));
+        // Behind it: where only the first of a write is carried out, the next attempt finds what this one has made.
+        if (is_grouped(config(), *claim_) && claim_->queues() && index_ == index::none)
+            make_index();
     }
 
     /// It begins anew, or ends, without having heard of that.
@@ -269,17 +269,23 @@ private:
     {
         if (talks().folders().recall(folder) != folder_memory::found::unknown)
             return;
-        by.create(folder, {}, node_kind::persistent, then(&create_operation::made_key_folder, folder));
+        by.create(folder, {}, node_kind::persistent, then(&create_operation::heard_of_folder, folder));
         talks().folders().note(folder, folder_memory::found::quiet);
+    }
+    void make_container(requests& by, const std::string& folder)
+    {
+        by.create(folder, {}, plain_folders_ ? node_kind::persistent : node_kind::container,
+            then(&create_operation::heard_of_folder, folder));
     }
 
     /// What is known of a folder is noted by its own answer, whatever becomes of the node that stands behind it. A
     /// server that puts off what has to wait carries out only the first of a write: each attempt must begin where the
     /// last has ended.
-    void made_key_folder(const reply& got, const std::string& folder)
+    void heard_of_folder(const reply& got, const std::string& folder)
     {
         auto& folders = talks().folders();
-        const bool is_there = got.ok() || got.what == status::node_exists;
+        // Where we may make none it is there, or nothing of ours can be: asking again changes neither.
+        const bool is_there = got.ok() || got.what == status::node_exists || got.what == status::access_denied;
         folders.note(folder, is_there ? folder_memory::found::quiet : folder_memory::found::unknown);
         // Any of those that it would be in.
         for (auto end = folder.rfind('/'); got.what == status::no_node && end != 0 && end != std::string::npos;
@@ -300,8 +306,7 @@ private:
         if (!by)
             return;
         make_once(*by, bucket_folder(config(), claim_->key()));
-        by->create(folder_, {}, plain_folders_ ? node_kind::persistent : node_kind::container,
-            then(&create_operation::made_key_folder, folder_));
+        make_container(*by, folder_);
         make();
     }
 

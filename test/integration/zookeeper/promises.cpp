@@ -42,25 +42,37 @@ namespace {
 /// An attempt that is made for no reason but its age comes too late for any test.
 const auto hardly_ever = retry_policy::fixed(10min);
 
+asio::awaitable<lock_group> acquire_in_group(locker by, std::string key, acquire_options how = {})
+{
+    auto some = by.group("g");
+    co_await some.acquire(std::move(key), how);
+    co_return some;
+}
+
 std::string url_of(std::uint16_t port, std::string_view host = "127.0.0.1")
 {
     return "zookeeper://" + std::string(host) + ':' + std::to_string(port);
 }
 
 /// \param lines of its configuration
-std::unique_ptr<zookeeper_server> make_server(const std::string& lines)
+/// \param disk_delay of each wait for its disk
+std::unique_ptr<zookeeper_server> make_server(const std::string& lines, std::chrono::milliseconds disk_delay)
 {
     std::unique_ptr<zookeeper_server> made;
     on_free_port([&](std::uint16_t port) {
         made = std::make_unique<zookeeper_server>(port, 1, lines);
-        made->start();
+        made->launch({"LD_PRELOAD=" COLOCK_SLOW_DISK, "COLOCK_DISK_DELAY=" + std::to_string(disk_delay.count())});
+        made->wait_until_serving();
     });
     return made;
 }
 
 struct promise_scene : locker_scene
 {
-    explicit promise_scene(const std::string& lines = {}) : promise_scene(make_server(lines)) {}
+    explicit promise_scene(const std::string& lines = {}, std::chrono::milliseconds disk_delay = 0ms)
+        : promise_scene(make_server(lines, disk_delay))
+    {
+    }
     explicit promise_scene(std::unique_ptr<zookeeper_server> only)
         : locker_scene(url_of(only->port()), [port = only->port()] { return port; }), server(std::move(only)),
           link(server->port())
@@ -110,6 +122,26 @@ BOOST_AUTO_TEST_CASE(a_root_that_may_not_be_made_is_access_denied)
     const auto is_denied = [](const error& refused) { return refused.code() == errc::access_denied; };
     BOOST_CHECK_EXCEPTION(static_cast<void>(at.run(other.try_acquire("k"))), error, is_denied);
     BOOST_CHECK_EXCEPTION(static_cast<void>(at.run(other.acquire("k"))), error, is_denied);
+}
+
+BOOST_AUTO_TEST_CASE(a_parent_of_the_root_that_is_closed_to_it_is_asked_for_once)
+{
+    promise_scene at;
+    auto owner = at.options();
+    owner.user = "one";
+    owner.password = "secret";
+    at.run(at.run(at.add(owner).acquire("k")).release());
+    owner.url += "/open";
+    owner.access = {zookeeper::access_right{}};
+    at.run(at.run(at.add(owner).acquire("k")).release());
+    auto below = at.options(10s, at.linked());
+    below.url += "/open";
+    auto& by = at.add(below);
+    at.run(at.run(by.acquire("a")).release());
+    // The path of that, as a request tells it.
+    at.link.cut_at_any({std::string("\0\0\0\6/locks", 10)}, loss::request);
+    at.run(at.run(by.acquire("b")).release());
+    BOOST_TEST(at.link.cuts() == 0);
 }
 
 BOOST_AUTO_TEST_CASE(the_shortest_session_carries_locks)
@@ -241,12 +273,7 @@ BOOST_AUTO_TEST_CASE(the_same_of_a_group_whose_index_may_be_lost_too)
 {
     // Its node in the index of its group.
     lose_two(
-        {"-x-", "~k"}, 2,
-        [](const locker& by, acquire_options how) -> asio::awaitable<lock_group> {
-            auto some = by.group("g");
-            co_await some.acquire("k", how);
-            co_return some;
-        },
+        {"-x-", "~k"}, 2, [](const locker& by, acquire_options how) { return acquire_in_group(by, "k", how); },
         [](lock_group& held) -> asio::awaitable<void> {
             // It tells what is not known; each is given back all the same.
             try {
@@ -256,10 +283,14 @@ BOOST_AUTO_TEST_CASE(the_same_of_a_group_whose_index_may_be_lost_too)
         });
 }
 
+/// Takes one request at a time, and puts off what has waited for longer than a millisecond.
+const std::string throttling = "request_throttle_max_requests=1\nrequest_throttle_stall_time=50\n"
+                               "throttled_op_wait_time=1\n";
+
 /// It has carried nothing out, and says so.
 BOOST_AUTO_TEST_CASE(what_a_server_that_throttles_has_put_off_is_tried_again)
 {
-    promise_scene at("request_throttle_max_requests=1\nrequest_throttle_stall_time=50\nthrottled_op_wait_time=1\n");
+    promise_scene at(throttling);
     auto& by = at.add();
     std::vector<running<lock>> asked;
     for (int i = 0; i < 24; ++i)
@@ -268,6 +299,28 @@ BOOST_AUTO_TEST_CASE(what_a_server_that_throttles_has_put_off_is_tried_again)
     for (auto& each : asked)
         BOOST_TEST(each.get(at.io, std::source_location::current(), {.time = 3min}).fence() > 0);
     BOOST_TEST(by.stats().attempts > asked.size());
+}
+
+/// Of all that is sent at once, such a server carries out what comes first: each attempt has to begin where the last
+/// one ended.
+BOOST_AUTO_TEST_CASE(a_server_that_carries_out_one_request_of_each_attempt_grants_in_the_end)
+{
+    promise_scene at(throttling, 60ms);
+    auto& by = at.add();
+    auto in_group = start(at.io, acquire_in_group(by, "in a group"));
+    std::vector<running<lock>> asked;
+    for (const auto* key : {"a", "b", "c", "d"})
+        asked.push_back(start(at.io, by.acquire(key)));
+    const run_limits a_while{.time = 1min};
+    for (auto& each : asked)
+        BOOST_TEST(each.get(at.io, std::source_location::current(), a_while).fence() > 0);
+    {
+        const auto some = in_group.get(at.io, std::source_location::current(), a_while);
+        BOOST_TEST(some.size() == 1U);
+        BOOST_TEST(by.stats().attempts > asked.size() + 1);
+    }
+    asked.clear();
+    at.until([&] { return by.stats().settling == 0 && at.nodes().empty(); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()
