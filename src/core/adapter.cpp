@@ -5,6 +5,7 @@
 
 #include "core/await_completion.hpp"
 #include "core/context_service.hpp"
+#include "core/unsupported.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -89,53 +90,35 @@ void adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_ov
     release_then_create(*this, std::move(held), std::move(next), std::move(done));
 }
 
-namespace {
-
-list_outcome cannot_list(std::string_view backend)
-{
-    return {.error = make_failure(errc::unsupported, std::string(backend) + " cannot list its locks")};
-}
-
-} // namespace
-
 void adapter::start_inspect(std::string, completion<list_outcome> done)
 {
-    done(cannot_list(name()));
+    done(detail::cannot_list(name()));
 }
 
 void adapter::start_break(std::string, completion<list_outcome> done)
 {
-    done(cannot_list(name()));
+    done(detail::cannot_list(name()));
 }
 
 void adapter::start_list(filter, std::string, completion<list_outcome> done)
 {
-    done(cannot_list(name()));
+    done(detail::cannot_list(name()));
 }
 
 void adapter::start_purge(std::size_t, std::string, completion<list_outcome> done)
 {
-    done(cannot_list(name()));
+    done(detail::cannot_list(name()));
 }
-
-namespace {
-
-failure_ptr cannot(std::string_view backend, std::string_view what)
-{
-    return make_failure(errc::unsupported, std::string(backend) + " cannot " + std::string(what));
-}
-
-} // namespace
 
 void adapter::start_create_all(std::vector<claim_ptr>, completion<create_all_outcome> done)
 {
-    auto why = cannot(name(), "take several locks in one step");
+    auto why = detail::cannot(name(), "take several locks in one step");
     done({.status = create_status::failed, .why = create_outcome::failed(std::move(why))});
 }
 
 void adapter::start_group(std::string, group_action, std::chrono::milliseconds, completion<group_outcome> done)
 {
-    done({.error = cannot(name(), "reach a group of locks by its id")});
+    done({.error = detail::cannot(name(), "reach a group of locks by its id")});
 }
 
 std::string adapter::export_ticket(const claim&) const
@@ -145,7 +128,7 @@ std::string adapter::export_ticket(const claim&) const
 
 void adapter::start_adopt(std::string, claim_ptr, completion<create_outcome> done)
 {
-    done(create_outcome::failed(cannot(name(), "take over a lock from another process")));
+    done(create_outcome::failed(detail::cannot(name(), "take over a lock from another process")));
 }
 
 void adapter::start_close(lease_clock::duration, completion<closed> done)

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/awaitable_adapter.hpp>
 
+#include "core/unsupported.hpp"
+
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -56,11 +58,6 @@ release_outcome release_failed(failure_ptr error)
 list_outcome list_failed(failure_ptr error)
 {
     return {.error = std::move(error)};
-}
-
-list_outcome cannot_list(std::string_view backend)
-{
-    return list_failed(make_failure(errc::unsupported, std::string(backend) + " cannot list its locks"));
 }
 
 } // namespace
@@ -292,34 +289,32 @@ asio::awaitable<hand_over_outcome> awaitable_adapter::do_hand_over(claim_ptr hel
 
 asio::awaitable<list_outcome> awaitable_adapter::do_inspect(std::string)
 {
-    co_return cannot_list(name());
+    co_return detail::cannot_list(name());
 }
 
 asio::awaitable<list_outcome> awaitable_adapter::do_break(std::string)
 {
-    co_return cannot_list(name());
+    co_return detail::cannot_list(name());
 }
 
 asio::awaitable<list_outcome> awaitable_adapter::do_list(filter, std::string)
 {
-    co_return cannot_list(name());
+    co_return detail::cannot_list(name());
 }
 
 asio::awaitable<list_outcome> awaitable_adapter::do_purge(std::size_t, std::string)
 {
-    co_return cannot_list(name());
+    co_return detail::cannot_list(name());
 }
 
 asio::awaitable<group_outcome> awaitable_adapter::do_group(std::string, group_action, std::chrono::milliseconds)
 {
-    co_return group_outcome{
-        .error = make_failure(errc::unsupported, std::string(name()) + " cannot reach a group of locks by its id")};
+    co_return group_outcome{.error = detail::cannot(name(), "reach a group of locks by its id")};
 }
 
 asio::awaitable<create_outcome> awaitable_adapter::do_adopt(std::string, claim_ptr)
 {
-    co_return create_outcome::failed(
-        make_failure(errc::unsupported, std::string(name()) + " cannot take over a lock by a ticket"));
+    co_return create_outcome::failed(detail::cannot(name(), "take over a lock from another process"));
 }
 
 asio::awaitable<void> awaitable_adapter::do_close(lease_clock::duration)
