@@ -11,10 +11,11 @@ endif()
 
 # GCC 14 takes an atomic behind the iterator of an intrusive list for one at address zero, and with -O3 a list of two
 # strings for a longer one.
-# GCC's own -Wshadow also minds a variable called like a type or a function of its class; Clang's does not.
+# GCC's own -Wshadow also minds a variable called like a type or a function of its class; Clang's does not. Neither knows
+# which file of a unity build a name is of.
 function(colock_warnings target)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Werror
-        $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>
+        $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:$<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>>
         "$<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow;-Wno-array-bounds>")
 endfunction()
 

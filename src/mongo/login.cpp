@@ -47,7 +47,7 @@ bool is_printable_ascii(std::string_view text)
     return std::ranges::all_of(text, [](char each) { return each >= ' ' && each <= '~'; });
 }
 
-document hello(const credentials& who)
+document hello_of(const credentials& who)
 {
     document made;
     BSON_APPEND_INT32(made.get(), "hello", 1);
@@ -208,7 +208,7 @@ private:
     {
         mechanism_ = of_.who_.mechanism.empty() ? of_.negotiated_ : of_.who_.mechanism;
         if (mechanism_.empty()) {
-            auto got = ask(driver_, of_.who_.source, hello(of_.who_));
+            auto got = ask(driver_, of_.who_.source, hello_of(of_.who_));
             if (got.what != answer::kind::done)
                 return not_logged_in(std::move(got));
             mechanism_ = of_.negotiated_ = best_of(got.reply);

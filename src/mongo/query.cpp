@@ -24,7 +24,7 @@ bool is_utf8(std::string_view text)
     return bson_utf8_validate(text.data(), text.size(), false);
 }
 
-std::int64_t milliseconds(wall_clock::time_point time)
+std::int64_t milliseconds_of(wall_clock::time_point time)
 {
     return std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
@@ -151,10 +151,11 @@ document list_query(const filter& wanted, const page_start& from, std::int64_t n
     if (wanted.owner)
         all.add(R"({"$or":[{"o.owner":"?v"},{"h.o.owner":"?v"}]})", {{"v", bytes{*wanted.owner}}});
     if (wanted.created_before)
-        all.add(
-            R"({"$or":[{"a":{"$lt":"?v"}},{"h.a":{"$lt":"?v"}}]})", {{"v", milliseconds(*wanted.created_before) + 1}});
+        all.add(R"({"$or":[{"a":{"$lt":"?v"}},{"h.a":{"$lt":"?v"}}]})",
+            {{"v", milliseconds_of(*wanted.created_before) + 1}});
     if (wanted.created_after)
-        all.add(R"({"$or":[{"a":{"$gte":"?v"}},{"h.a":{"$gte":"?v"}}]})", {{"v", milliseconds(*wanted.created_after)}});
+        all.add(
+            R"({"$or":[{"a":{"$gte":"?v"}},{"h.a":{"$gte":"?v"}}]})", {{"v", milliseconds_of(*wanted.created_after)}});
     add_remaining(all, wanted, now);
     return all.done();
 }

@@ -13,6 +13,14 @@
 
 namespace colock::contract {
 
+keys keys_of(const std::vector<lock_status>& statuses)
+{
+    keys all;
+    for (const auto& status : statuses)
+        all.insert(status.key);
+    return all;
+}
+
 cases& adapter_cases()
 {
     static cases all;

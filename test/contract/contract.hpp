@@ -14,6 +14,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,11 @@ public:
 private:
     environment& surroundings_;
 };
+
+using keys = std::multiset<std::string>;
+[[nodiscard]] keys keys_of(const std::vector<lock_status>& statuses);
+
+#define CHECK_KEYS(statuses, ...) BOOST_TEST(keys_of(statuses) == keys(__VA_ARGS__), boost::test_tools::per_element())
 
 /// One test case; needs are capabilities without which it is skipped.
 struct contract_case

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/rig.hpp"
+#include "usual_options.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -15,7 +16,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const retry_policy rarely = retry_policy::fixed(24h).jitter(0);
 const error_code driver_code = make_error_code(boost::system::errc::connection_refused);
 
 step failing()

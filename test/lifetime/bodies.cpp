@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/rig.hpp"
+#include "usual_options.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -14,13 +15,6 @@
 using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
-
-namespace {
-
-const acquire_options shared{.mode = lock_mode::shared};
-const acquire_options endless{.ttl = 0ms};
-
-} // namespace
 
 BOOST_AUTO_TEST_SUITE(bodies)
 

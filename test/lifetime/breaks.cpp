@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/rig.hpp"
+#include "usual_options.hpp"
 
 #include <string>
 #include <string_view>
@@ -9,8 +10,6 @@ using namespace colock::testing;
 using namespace std::chrono_literals;
 
 namespace {
-
-const acquire_options shared{.mode = lock_mode::shared};
 
 /// One lock that somebody else holds until it is broken.
 struct broken_for : rig

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/rig.hpp"
+#include "usual_options.hpp"
 
 #include <colock/observer.hpp>
 
@@ -12,8 +13,6 @@ using namespace colock::testing;
 using namespace std::chrono_literals;
 
 namespace {
-
-const retry_policy rarely = retry_policy::fixed(24h).jitter(0);
 
 /// Counts what a renewal and a release are told as.
 struct counting_observer : observer

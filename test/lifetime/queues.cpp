@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/rig.hpp"
+#include "usual_options.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -13,10 +14,9 @@ using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
 
-namespace {
+BOOST_AUTO_TEST_SUITE(queues)
 
-const acquire_options shared{.mode = lock_mode::shared};
-const acquire_options endless{.ttl = 0ms};
+namespace {
 
 /// Writes down in which order waiters get the lock.
 struct line
@@ -42,8 +42,6 @@ struct line
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(queues)
 
 BOOST_AUTO_TEST_CASE(local_waiters_are_served_in_arrival_order)
 {

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "scenarios.hpp"
+#include "usual_options.hpp"
 
 namespace colock::testing {
 
@@ -53,8 +54,6 @@ asio::awaitable<void> releasing_body(lock& held)
     co_await held.release();
     co_await asio::post(asio::deferred);
 }
-
-const acquire_options shared{.mode = lock_mode::shared};
 
 std::vector<scenario> make_scenarios()
 {

@@ -1,17 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "shielded.hpp"
+#include "usual_options.hpp"
 
 #include <vector>
 
 using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
-
-namespace {
-
-const retry_policy every_second = retry_policy::fixed(1s).jitter(0);
-
-} // namespace
 
 BOOST_AUTO_TEST_SUITE(shield)
 

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/rig.hpp"
+#include "usual_options.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -16,7 +17,6 @@ using namespace std::chrono_literals;
 namespace {
 
 const error_code refused = make_error_code(boost::system::errc::connection_refused);
-const retry_policy every_second = retry_policy::fixed(1s).jitter(0);
 
 /// What an acquire came to, in words: a code, and behind it a cause and a detail if there is one.
 std::string told_by(rig& on, running<lock>& acquiring)

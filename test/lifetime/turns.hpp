@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/rig.hpp"
+#include "usual_options.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -12,10 +13,6 @@
 namespace colock::testing {
 
 using namespace std::chrono_literals;
-
-inline const acquire_options shared{.mode = lock_mode::shared};
-inline const acquire_options endless{.ttl = 0ms};
-inline const retry_policy rarely = retry_policy::fixed(24h).jitter(0);
 
 /// A locker whose waiters take turns over a backend with or without a queue of its own, and a rival beside it.
 struct table : rig

@@ -19,6 +19,8 @@
 using namespace colock;
 using namespace colock::testing;
 
+BOOST_AUTO_TEST_SUITE(awaitable_waits)
+
 namespace {
 
 constexpr int rounds = 2000;
@@ -62,8 +64,6 @@ private:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(awaitable_waits)
 
 BOOST_AUTO_TEST_CASE(waits_are_told_and_cancelled_from_many_threads)
 {

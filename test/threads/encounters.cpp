@@ -15,6 +15,8 @@ using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(encounters)
+
 namespace {
 
 asio::awaitable<void> lock_again_and_again(locker by, std::vector<std::string> keys)
@@ -45,8 +47,6 @@ asio::awaitable<void> pass_on(locker by, locker to, std::atomic<int>& inside)
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(encounters)
 
 BOOST_AUTO_TEST_CASE(locks_move_while_others_wait)
 {

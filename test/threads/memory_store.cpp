@@ -20,6 +20,8 @@ using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(threads_memory_store)
+
 namespace {
 
 constexpr int thread_count = 4;
@@ -150,8 +152,6 @@ private:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(threads_memory_store)
 
 BOOST_AUTO_TEST_CASE(the_store_excludes_and_forgets_from_any_thread)
 {

@@ -15,7 +15,7 @@ namespace colock::redis::detail {
 
 namespace {
 
-constexpr std::size_t scan_count = 500;
+constexpr std::size_t members_per_scan = 500;
 /// No run takes long, however many there are.
 constexpr std::size_t members_per_script = 200;
 
@@ -41,7 +41,7 @@ private:
     void push(boost::redis::request& request, script::form form) override
     {
         if (step_ == step::read) {
-            request.push("ZSCAN", index_, cursor_, "COUNT", scan_count);
+            request.push("ZSCAN", index_, cursor_, "COUNT", members_per_scan);
             return;
         }
         const auto& used = scripts::get().act_on_members;

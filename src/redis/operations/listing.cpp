@@ -21,7 +21,7 @@ namespace colock::redis::detail {
 namespace {
 
 constexpr std::string_view cursor_name = "redis";
-constexpr std::size_t scan_count = 1000;
+constexpr std::size_t keys_per_scan = 1000;
 constexpr std::size_t keys_per_script = 200;
 constexpr std::size_t swept_per_script = 500;
 /// Of one page or step: among keys that are not asked for, it would take long to find any.
@@ -136,9 +136,9 @@ private:
         if (question_ == question::holders)
             push_holders(request, form);
         else if (purpose_ == walk_purpose::list)
-            request.push("SCAN", cursor_, "MATCH", pattern_, "COUNT", scan_count);
+            request.push("SCAN", cursor_, "MATCH", pattern_, "COUNT", keys_per_scan);
         else
-            request.push("SCAN", cursor_, "MATCH", pattern_, "COUNT", scan_count, "TYPE", "zset");
+            request.push("SCAN", cursor_, "MATCH", pattern_, "COUNT", keys_per_scan, "TYPE", "zset");
     }
 
     void push_holders(boost::redis::request& request, script::form form)

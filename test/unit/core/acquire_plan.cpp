@@ -24,6 +24,8 @@ std::ostream& operator<<(std::ostream& out, acquire_plan::action what)
 
 } // namespace colock::detail
 
+BOOST_AUTO_TEST_SUITE(attempts)
+
 namespace {
 
 using action = acquire_plan::action;
@@ -76,8 +78,6 @@ retry_policy every_two_seconds()
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(attempts)
 
 BOOST_AUTO_TEST_CASE(a_head_tries_at_once)
 {

@@ -93,7 +93,7 @@ protected:
 };
 
 /// All defaults.
-class plain_adapter final : public waiting_adapter
+class default_adapter final : public waiting_adapter
 {
 public:
     using waiting_adapter::waiting_adapter;
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(a_wait_keeps_its_adapter_and_ends_with_its_context)
 BOOST_AUTO_TEST_CASE(by_default_a_wait_ends_when_the_core_looks_again)
 {
     virtual_clock clock;
-    const auto plain = std::make_shared<plain_adapter>(io.get_executor());
+    const auto plain = std::make_shared<default_adapter>(io.get_executor());
     plain->start_wait(claim, lease_clock::now() + 10s, [this](woken) { woken_waits.push_back(1); });
     clock.advance(io, 9s);
     check_woken({});

@@ -15,6 +15,8 @@ using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(groups_at_once)
+
 namespace {
 
 using strings = std::vector<std::string>;
@@ -36,8 +38,6 @@ void expect(const strings& seen, const strings& expected)
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(groups_at_once)
 
 BOOST_AUTO_TEST_CASE(a_group_is_taken_in_one_step)
 {

@@ -20,6 +20,8 @@ std::ostream& operator<<(std::ostream& out, lease_plan::action what)
 
 } // namespace colock::detail
 
+BOOST_AUTO_TEST_SUITE(lease_plans)
+
 namespace {
 
 using action = lease_plan::action;
@@ -36,8 +38,6 @@ lease_plan renewed(std::chrono::milliseconds max_hold = 0ms)
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(lease_plans)
 
 BOOST_AUTO_TEST_CASE(a_lease_is_renewed_a_third_after_its_request_was_sent)
 {

@@ -20,14 +20,6 @@ using namespace colock;
 using namespace std::chrono_literals;
 using colock::detail::local_deadline;
 
-namespace {
-
-using duration = lease_clock::duration;
-using time_point = lease_clock::time_point;
-constexpr time_point start{1000h};
-
-} // namespace
-
 BOOST_AUTO_TEST_SUITE(tokens)
 
 BOOST_AUTO_TEST_CASE(hex_is_32_lower_case_digits_of_the_bytes)
@@ -113,6 +105,14 @@ BOOST_AUTO_TEST_CASE(a_child_process_makes_others_than_its_parent)
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(clocks)
+
+namespace {
+
+using duration = lease_clock::duration;
+using time_point = lease_clock::time_point;
+constexpr time_point start{1000h};
+
+} // namespace
 
 BOOST_AUTO_TEST_CASE(saturating_add_never_overflows)
 {

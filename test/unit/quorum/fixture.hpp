@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 struct three_nodes : virtual_clock
 {
     using where = std::source_location;
-    static constexpr std::chrono::milliseconds patience = 500ms;
+    static constexpr std::chrono::milliseconds patience = 500ms, ttl = 10s;
     static constexpr std::size_t a = 0, b = 1, c = 2;
 
     std::optional<asio::io_context> context{std::in_place};
@@ -101,8 +101,6 @@ struct three_nodes : virtual_clock
 
 struct leftovers : three_nodes
 {
-    static constexpr std::chrono::milliseconds ttl = 10s;
-
     /// Held on all three, and given back while `node` does not answer to that.
     void leave_on(std::size_t node, std::chrono::milliseconds life = ttl, const std::string& key = "k")
     {

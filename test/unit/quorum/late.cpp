@@ -9,7 +9,6 @@ using namespace colock::testing;
 
 namespace {
 
-constexpr auto ttl = 10s;
 constexpr auto never = std::chrono::milliseconds::max();
 
 struct late_requests : three_nodes

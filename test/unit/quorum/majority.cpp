@@ -12,8 +12,6 @@ using namespace colock::testing;
 
 namespace {
 
-constexpr auto ttl = 10s;
-
 errc code_of(const failure_ptr& why)
 {
     BOOST_TEST_REQUIRE(why);

@@ -13,8 +13,6 @@ using namespace colock::testing;
 
 namespace {
 
-constexpr auto ttl = 10s;
-
 struct listening final : observer
 {
     void unreachable(std::string_view backend, const error_code&, std::string_view address) noexcept override

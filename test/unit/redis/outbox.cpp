@@ -8,6 +8,8 @@
 #include <vector>
 
 namespace colock::redis::detail {
+BOOST_AUTO_TEST_SUITE(redis_outbox)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -41,8 +43,6 @@ std::size_t all_of(const std::deque<batch_ptr>& parts)
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(redis_outbox)
 
 BOOST_AUTO_TEST_CASE(only_the_first_has_to_ask_for_a_turn)
 {

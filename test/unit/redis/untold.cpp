@@ -7,6 +7,8 @@
 #include <memory>
 
 namespace colock::redis::detail {
+BOOST_AUTO_TEST_SUITE(redis_untold)
+
 namespace {
 
 struct idle_operation final : operation
@@ -34,8 +36,6 @@ std::size_t tell(untold& from, std::size_t travel_together)
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(redis_untold)
 
 BOOST_AUTO_TEST_CASE(small_parts_are_told_together_until_they_are_as_many_as_travel_together)
 {

@@ -8,13 +8,15 @@
 using namespace colock;
 using namespace std::chrono_literals;
 using remote::connection_plan;
+
+BOOST_AUTO_TEST_SUITE(remote_connection_plan)
+
+namespace {
+
 using event = connection_plan::event;
 using kind = connection_plan::action::kind;
 using news = remote::connection_news::item;
 using phase = connection_plan::phase;
-
-namespace {
-
 constexpr lease_clock::time_point start{std::chrono::hours(100)};
 constexpr connection_plan::demand busy{.needed = true, .under_way = true};
 constexpr connection_plan::demand queued{.needed = true, .under_way = false};
@@ -52,8 +54,6 @@ struct steps
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(remote_connection_plan)
 
 BOOST_AUTO_TEST_CASE(it_connects_when_somebody_wants_something_and_not_before)
 {

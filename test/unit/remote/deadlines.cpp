@@ -10,13 +10,13 @@ using namespace std::chrono_literals;
 using remote::deadlines;
 using remote::delivery;
 
+BOOST_AUTO_TEST_SUITE(remote_deadlines)
+
 namespace {
 
 constexpr lease_clock::time_point start{std::chrono::hours(100)};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(remote_deadlines)
 
 BOOST_AUTO_TEST_CASE(an_operation_has_its_whole_time_and_no_more)
 {

@@ -6,11 +6,14 @@
 using namespace colock;
 using namespace std::chrono_literals;
 using remote::listening_plan;
+
+BOOST_AUTO_TEST_SUITE(remote_listening_plan)
+
+namespace {
+
 using event = listening_plan::event;
 using kind = listening_plan::action::kind;
 using phase = remote::connection_plan::phase;
-
-namespace {
 
 struct steps
 {
@@ -32,8 +35,6 @@ struct steps
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(remote_listening_plan)
 
 BOOST_AUTO_TEST_CASE(it_is_made_once_somebody_waits_and_requests_can_be_sent)
 {
