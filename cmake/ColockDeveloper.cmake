@@ -11,11 +11,10 @@ endif()
 
 # GCC 14 takes an atomic behind the iterator of an intrusive list for one at address zero, and with -O3 a list of two
 # strings for a longer one.
-# GCC's own -Wshadow also minds a variable called like a type or a function of its class; Clang's does not. Neither knows
-# which file of a unity build a name is of.
+# GCC's own -Wshadow also minds a variable called like a type or a function of its class; Clang's does not.
 function(colock_warnings target)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Werror
-        $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:$<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>>
+        $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>
         "$<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow;-Wno-array-bounds>")
 endfunction()
 
@@ -33,16 +32,20 @@ endfunction()
 #     [LIBRARIES target...]  beside colock::memory
 #     [LABELS label...]      for ctest -L; default: NAME
 #     [TIMEOUT seconds]      of each suite; default: 120
+#     [PROCESSORS number]    that each suite keeps busy, of twice as many as there are; default: 1
 #     [SERIAL])              its suites measure time or load the machine: nothing else runs beside them
 #
 # Builds colock_test_NAME. Each of its outermost suites becomes a test of ctest, NAME.<suite>.
 function(colock_add_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;LIBRARIES;LABELS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT;PROCESSORS" "SOURCES;LIBRARIES;LABELS")
     if(NOT arg_LABELS)
         set(arg_LABELS ${name})
     endif()
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 120)
+    endif()
+    if(NOT arg_PROCESSORS)
+        set(arg_PROCESSORS 1)
     endif()
     set(target colock_test_${name})
     colock_add_program(${target} SOURCES ${arg_SOURCES} LIBRARIES colock_test_main colock_test_support ${arg_LIBRARIES})
@@ -55,6 +58,7 @@ set(executable [==[$<TARGET_FILE:${target}>]==])
 set(labels [==[${arg_LABELS}]==])
 set(timeout ${arg_TIMEOUT})
 set(serial ${arg_SERIAL})
+set(processors ${arg_PROCESSORS})
 include([==[${PROJECT_SOURCE_DIR}/cmake/ColockSuites.cmake]==])
 ")
     set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${include})

@@ -13,6 +13,6 @@ foreach(suite IN LISTS suites)
     add_test(${name}.${suite} ${executable} --run_test=${suite} --color_output=no)
     # What may take longest begins first.
     set_tests_properties(${name}.${suite} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} COST ${timeout}
-        RUN_SERIAL ${serial}
+        RUN_SERIAL ${serial} PROCESSORS ${processors}
         SKIP_REGULAR_EXPRESSION "(^|\n)skipped: ${suite}: ")
 endforeach()

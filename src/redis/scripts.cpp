@@ -28,6 +28,8 @@ std::string sha1_hex(std::string_view text)
     return hex;
 }
 
+namespace lua {
+
 // fence; least -> 1
 // Lifts the counter to the server's microseconds, and to what has been given out already. PERSIST is the first write
 // because it is allowed when the server is out of memory, and the SET after it then is too.
@@ -473,6 +475,8 @@ end
 return found
 )lua";
 
+} // namespace lua
+
 } // namespace
 
 script::script(std::string text) : text_(std::move(text)), digest_(sha1_hex(text_)) {}
@@ -481,26 +485,26 @@ const scripts& scripts::get()
 {
     const auto of_groups = [](std::string_view text) { return script(std::string(group_functions) += text); };
     static const scripts all{
-        script(std::string(detail::anchor)),
-        of_groups(detail::acquire),
-        script(std::string(detail::acquire_plain)),
-        of_groups(detail::acquire_shared),
+        script(std::string(lua::anchor)),
+        of_groups(lua::acquire),
+        script(std::string(lua::acquire_plain)),
+        of_groups(lua::acquire_shared),
         of_groups(detail::acquire_all),
-        of_groups(detail::adopt),
-        script(std::string(detail::adopt_plain)),
-        of_groups(detail::adopt_shared),
-        script(std::string(detail::hand_over)),
-        of_groups(detail::release),
-        script(std::string(detail::release_many)),
-        of_groups(detail::withdraw),
-        of_groups(detail::release_shared),
-        of_groups(detail::extend),
-        of_groups(detail::extend_shared),
-        script(std::string(detail::valid)),
-        script(std::string(detail::valid_shared)),
-        script(std::string(detail::inspect)),
-        of_groups(detail::break_key),
-        script(std::string(detail::sweep)),
+        of_groups(lua::adopt),
+        script(std::string(lua::adopt_plain)),
+        of_groups(lua::adopt_shared),
+        script(std::string(lua::hand_over)),
+        of_groups(lua::release),
+        script(std::string(lua::release_many)),
+        of_groups(lua::withdraw),
+        of_groups(lua::release_shared),
+        of_groups(lua::extend),
+        of_groups(lua::extend_shared),
+        script(std::string(lua::valid)),
+        script(std::string(lua::valid_shared)),
+        script(std::string(lua::inspect)),
+        of_groups(lua::break_key),
+        script(std::string(lua::sweep)),
         of_groups(detail::release_members),
         of_groups(detail::act_on_members),
     };

@@ -84,7 +84,7 @@ BOOST_FIXTURE_TEST_CASE(a_purge_of_many_goes_in_steps_and_leaves_nothing_but_fen
 {
     const auto ours = add();
     leave_behind(*this, 600);
-    auto held = run(ours.acquire("held"));
+    auto held = run(ours.acquire("held", {.ttl = 1h}));
     const auto step = run(last->purge(0));
     BOOST_TEST(!step.error);
     BOOST_TEST((!step.next.empty() && step.locks.size() <= 300U));

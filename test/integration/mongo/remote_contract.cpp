@@ -52,7 +52,7 @@ private:
     }
 };
 
-const remote_registration mongo_backend({
+const remote_registration mongo_over_link({
     .name = "mongo",
     .able = testing::mongodb_abilities,
     .make_environment = [](asio::io_context& io) { return std::make_unique<mongo_behind_link>(io); },

@@ -53,7 +53,7 @@ private:
     }
 };
 
-const remote_registration redis_backend({
+const remote_registration redis_over_link({
     .name = "redis",
     .able = testing::redis_abilities,
     .make_environment = [](asio::io_context& io) { return std::make_unique<redis_behind_link>(io); },

@@ -73,7 +73,7 @@ private:
     }
 };
 
-const remote_registration zookeeper_backend({
+const remote_registration zookeeper_over_link({
     .name = "zookeeper",
     .able = testing::zookeeper_abilities,
     .make_environment = [](asio::io_context& io) { return std::make_unique<zookeeper_behind_link>(io); },

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr lease_clock::time_point begun{std::chrono::hours(100)};
+constexpr lease_clock::time_point start_time{std::chrono::hours(100)};
 
 struct end
 {
@@ -56,13 +56,13 @@ private:
 
 struct scene
 {
-    boost::intrusive_ptr<idle_operation> make(char name, lease_clock::time_point until = begun + 1s)
+    boost::intrusive_ptr<idle_operation> make(char name, lease_clock::time_point until = start_time + 1s)
     {
         return boost::intrusive_ptr<idle_operation>(new idle_operation(name, ends, until));
     }
 
     void end_some(lease_clock::time_point now) { BOOST_TEST(!all.end_some(now, nullptr)); }
-    void add(std::size_t count, lease_clock::time_point until = begun + 1s)
+    void add(std::size_t count, lease_clock::time_point until = start_time + 1s)
     {
         for (std::size_t i = 0; i < count; ++i)
             all.add(make('x', until));
@@ -117,12 +117,12 @@ BOOST_AUTO_TEST_CASE(what_takes_too_long_ends)
     all.add(make('a'));
     all.add(make('b'));
     static_cast<void>(all.take());
-    end_some(begun);
+    end_some(start_time);
     BOOST_TEST(ends.empty());
     all.postpone(1s);
-    end_some(begun + 1s);
+    end_some(start_time + 1s);
     BOOST_TEST(ends.empty());
-    end_some(begun + 2s);
+    end_some(start_time + 2s);
     BOOST_TEST_REQUIRE(ends.size() == 2U);
     BOOST_TEST((ends[0].who == 'a' && ends[0].how == delivery::unanswered && ends[0].why == errc::outcome_unknown));
     BOOST_TEST((ends[1].who == 'b' && ends[1].how == delivery::unsent && ends[1].why == errc::unavailable));
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(what_nobody_wants_ends_while_it_waits)
     all.add(two);
     static_cast<void>(all.take());
     one->is_unwanted = two->is_unwanted = true;
-    end_some(begun);
+    end_some(start_time);
     BOOST_TEST_REQUIRE(ends.size() == 1U);
     BOOST_TEST(ends[0].who == 'b');
 }
@@ -146,17 +146,17 @@ BOOST_AUTO_TEST_CASE(many_end_in_parts)
 {
     // The last one that waits is found, too.
     add(many);
-    add(1, begun);
-    end_in_parts(begun);
+    add(1, start_time);
+    end_in_parts(start_time);
     BOOST_TEST(ends.size() == 1U);
-    end_in_parts(begun + 1s);
+    end_in_parts(start_time + 1s);
     BOOST_TEST(ends.size() == many + 1);
     BOOST_TEST(all.empty());
 
     add(many);
     while (all.take()) {
     }
-    end_in_parts(begun + 1s);
+    end_in_parts(start_time + 1s);
     BOOST_TEST(ends.size() == 2 * many + 1);
     BOOST_TEST(!all.under_way());
 }
@@ -165,20 +165,20 @@ BOOST_AUTO_TEST_CASE(as_many_as_are_looked_at_in_one_go_are_looked_at_once)
 {
     add(remote::most_per_turn);
     const auto before = idle_operation::looks;
-    end_in_parts(begun);
+    end_in_parts(start_time);
     BOOST_TEST(idle_operation::looks - before == remote::most_per_turn);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_taken_during_a_look_is_not_looked_at)
 {
     add(many);
-    BOOST_TEST(all.end_some(begun, nullptr));
+    BOOST_TEST(all.end_some(start_time, nullptr));
     while (all.take()) {
     }
-    add(1, begun);
+    add(1, start_time);
     // It has come behind that look; the next finds it.
-    end_in_parts(begun);
-    end_in_parts(begun);
+    end_in_parts(start_time);
+    end_in_parts(start_time);
     BOOST_TEST(ends.size() == 1U);
 }
 
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(many_are_given_up_in_parts)
     BOOST_TEST(all.empty());
     BOOST_TEST(all.owes_news());
     BOOST_TEST(ends.empty());
-    end_in_parts(begun);
+    end_in_parts(start_time);
     BOOST_TEST(ends.size() == 2 * many);
     BOOST_TEST((ends.front().how == delivery::unanswered && ends.front().why == errc::outcome_unknown));
     BOOST_TEST((ends.back().how == delivery::unsent && ends.back().why == errc::unavailable));
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(what_was_given_up_is_told_once_whatever_becomes_of_it)
     all.ended(*answered);
     all.put_back(*sent_back);
     BOOST_TEST(all.empty());
-    end_some(begun);
+    end_some(start_time);
     BOOST_TEST_REQUIRE(ends.size() == 1U);
     BOOST_TEST(ends[0].who == 'b');
     // Those that come after are not concerned.
@@ -223,12 +223,12 @@ BOOST_AUTO_TEST_CASE(what_was_given_up_is_told_once_whatever_becomes_of_it)
 
 BOOST_AUTO_TEST_CASE(whoever_is_told_may_give_up_more)
 {
-    const auto first = make('a', begun);
+    const auto first = make('a', start_time);
     first->then = [this] { all.give_up_waiting(make_failure(errc::access_denied)); };
     all.add(first);
     static_cast<void>(all.take());
     all.add(make('b'));
-    end_in_parts(begun);
+    end_in_parts(start_time);
     BOOST_TEST_REQUIRE(ends.size() == 2U);
     BOOST_TEST((ends[1].who == 'b' && ends[1].why == errc::access_denied));
 }

@@ -13,6 +13,8 @@ using namespace colock::testing;
 using namespace std::chrono_literals;
 using remote::wait_sources;
 
+BOOST_AUTO_TEST_SUITE(remote_wait_sources)
+
 namespace {
 
 constexpr lease_clock::time_point begun{std::chrono::hours(100)};
@@ -58,8 +60,6 @@ std::vector<std::string> names_of(const std::vector<wait_sources::source_ptr>& s
 using names = std::vector<std::string>;
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(remote_wait_sources)
 
 BOOST_AUTO_TEST_CASE(each_key_is_asked_for_once_however_many_wait)
 {
