@@ -9,6 +9,9 @@ if(COLOCK_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
         ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${COLOCK_CCACHE})
 endif()
 
+# And in what the compiler makes of __FILE__: the files of a unity build are included by their absolute paths.
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+
 # GCC 14 takes an atomic behind the iterator of an intrusive list for one at address zero, and with -O3 a list of two
 # strings for a longer one.
 # GCC's own -Wshadow also minds a variable called like a type or a function of its class; Clang's does not.
