@@ -19,7 +19,9 @@ constexpr auto shortest_pause = std::chrono::milliseconds(1);
 constexpr unsigned most_doublings = 4;
 
 /// An attempt whose outcome is unknown may have left a grant, or a place in the backend's queue, which keeps others
-/// out until it is found: it is looked for sooner than a long delay of the policy's is over. Up to 64 s.
+/// out until it is found: it is looked for sooner than a long delay of the policy's is over. After a grant that came
+/// too late nothing keeps anybody out, which nobody need tell, and a backend that is too slow should not be asked at
+/// once. Up to 64 s.
 constexpr auto first_look = std::chrono::seconds(1);
 constexpr unsigned most_doublings_of_looks = 6;
 
@@ -124,27 +126,19 @@ bool acquire_plan::found_busy(time_point now, lease_clock::duration took, time_p
     return counts_;
 }
 
-bool acquire_plan::found_no_use(lease_clock::duration took) noexcept
+bool acquire_plan::found_failing(time_point now, lease_clock::duration took, bool looks_soon) noexcept
 {
     answered(took);
     failed_ = true;
-    const bool was_in_doubt = std::exchange(looks_, std::uint8_t{0}) > 0;
-    return counts_ || !was_in_doubt;
-}
-
-bool acquire_plan::found_failing(time_point now, lease_clock::duration took, bool in_doubt) noexcept
-{
-    answered(took);
-    failed_ = true;
-    const bool was_in_doubt = looks_ > 0;
+    const bool was_look = looks_ > 0;
     if (counts_)
         looks_ = 0;
     // Once in doubt it stays so, whatever fails later.
-    if (in_doubt || was_in_doubt) {
+    if (looks_soon || was_look) {
         looks_again_ = saturating_add(now, first_look * (1 << std::min<unsigned>(looks_, most_doublings_of_looks)));
         looks_ = static_cast<std::uint8_t>(std::min(looks_ + 1U, most_doublings_of_looks + 1));
     }
-    return counts_ || !was_in_doubt;
+    return counts_ || !was_look;
 }
 
 std::uint32_t acquire_plan::waits(bool listens) noexcept

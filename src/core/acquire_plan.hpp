@@ -15,7 +15,7 @@ class retry_schedule;
 ///
 /// Only the head of its key's local queue speaks to the backend. It tries at once; after a busy answer it tries again
 /// when its policy's delay is over, when the grant in its way expires, when it was told that the lock may be free, or,
-/// after an outcome that is unknown, to look for what it may have left.
+/// after an outcome that is unknown or a grant that comes too late, to look for what it may have left.
 /// Whoever stands behind counts its attempts by its own delays, without a word to the backend.
 class acquire_plan
 {
@@ -71,12 +71,10 @@ public:
     void sent_at_once() noexcept { was_sent_ = true; }
     /// The answer is busy, after `took`; true if it counts under the policy.
     [[nodiscard]] bool found_busy(time_point now, lease_clock::duration took, time_point expires) noexcept;
-    // True if it counts under the policy: all do but looks for what an attempt in doubt, whose outcome is unknown, may
-    // have left.
-    /// The answer is of no use, but ends all doubt.
-    [[nodiscard]] bool found_no_use(lease_clock::duration took) noexcept;
-    /// The answer is an error.
-    [[nodiscard]] bool found_failing(time_point now, lease_clock::duration took, bool in_doubt) noexcept;
+    /// The answer is an error, or a grant that comes too late. True if it counts under the policy: all do but the looks
+    /// that this asks for.
+    /// \param looks_soon it may have left something that keeps others out, or nothing keeps anybody out
+    [[nodiscard]] bool found_failing(time_point now, lease_clock::duration took, bool looks_soon) noexcept;
     void yielded() noexcept { fresh_turn_ = true; }
     /// Returns the number of this wait, which its end at the backend has to name if it listens.
     std::uint32_t waits(bool listens) noexcept;
@@ -113,8 +111,8 @@ public:
     /// How long the last answer took.
     [[nodiscard]] lease_clock::duration answer_took() const noexcept { return answer_took_; }
     void answer_took(lease_clock::duration span) noexcept { answer_took_ = span; }
-    /// How many looks there were for what is in doubt, with the one that is due; 0: nothing is. For one of several that
-    /// are wanted together: how many there were for another one.
+    /// How many looks there were before the policy's next attempt, with the one that is due; 0: none is. For one of
+    /// several that are wanted together: how many there were for another one.
     [[nodiscard]] std::uint8_t looks() const noexcept { return looks_; }
     void looks(std::uint8_t of_another) noexcept { looks_ = of_another; }
     /// One that was sent then and is unanswered has been for so long that the backend has fallen silent.
@@ -132,8 +130,8 @@ private:
     time_point holder_expires_ = time_point::max();
     /// An earlier one that was heard of since the last attempt was sent.
     time_point sooner_expiry_ = time_point::max();
-    /// After waits that the backend has ended too often for nothing, unless it is told here, or after an outcome that
-    /// is unknown: when it looks again.
+    /// After waits that the backend has ended too often for nothing, unless it is told here, after an outcome that is
+    /// unknown, or after a late grant: when it looks again.
     time_point looks_again_ = time_point::max();
     time_point found_busy_at_{};
     lease_clock::duration answer_took_{0};

@@ -34,7 +34,7 @@ void judge(core& self, const record::ptr& wanted, retry_schedule& schedule, crea
     subject.outcome().error.reset();
     switch (outcome.status) {
     case create_status::granted:
-        counts = subject.attempting.found_no_use(took);
+        counts = subject.attempting.found_failing(now, took, true);
         subject.outcome().error = too_late_to_use();
         take_back_late_grant(self, wanted, now);
         break;

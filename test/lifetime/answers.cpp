@@ -180,6 +180,28 @@ BOOST_AUTO_TEST_CASE(a_late_grant_is_given_back_before_the_next_attempt)
     BOOST_TEST(on.script->count(operation::create) == 2U);
 }
 
+/// Nobody need tell that it is free, and the policy's own attempt is a day away.
+BOOST_AUTO_TEST_CASE(after_a_late_grant_it_asks_again_soon_and_less_and_less_often)
+{
+    rig on(behind::scripted);
+    const auto late = step::pass().before([&] { on.clock.skip(29s); });
+    for (int i = 0; i < 3; ++i)
+        on.script->next(operation::create, late);
+    auto waiting =
+        on.start(on.locker->acquire("k", {.ttl = 30s, .retry = retry_policy::fixed(24h).jitter(0).times(1)}));
+    std::size_t asked = 1;
+    for (const auto pause : {1s, 2s, 4s}) {
+        on.ready();
+        BOOST_TEST(on.script->count(operation::create) == asked);
+        BOOST_TEST(on.script->count(operation::release) == asked);
+        on.advance(pause - 100ms);
+        BOOST_TEST(on.script->count(operation::create) == asked);
+        on.advance(200ms);
+        BOOST_TEST(on.script->count(operation::create) == ++asked);
+    }
+    BOOST_TEST(waiting.get(on.io()).held());
+}
+
 BOOST_AUTO_TEST_CASE(a_single_attempt_that_was_busy_leaves_nothing_to_take_back)
 {
     rig on(behind::scripted);

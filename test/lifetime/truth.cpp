@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(who_waits_behind_the_head_tells_what_the_head_was_told)
     } const cases[] = {
         {"busy", {step::busy()}, nullptr, "busy"},
         {"an error", {fails()}, nullptr, "unavailable, refused: nobody listens"},
-        {"a grant that came too late", {step::pass().delay(40s)}, nullptr,
+        {"grants that come too late", {step::pass().delay(40s), step::pass().delay(40s)}, nullptr,
             "unavailable: the grant arrived when too little of its ttl was left; use a longer ttl, or a faster link"},
         {"no answer", {step::hold()}, nullptr, "unavailable: the backend had not answered when the retry policy ended"},
         {"no connection", {step::hold()}, no_connection(), "unavailable, refused: no connection"},
