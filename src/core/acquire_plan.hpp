@@ -15,7 +15,7 @@ class retry_schedule;
 ///
 /// Only the head of its key's local queue speaks to the backend. It tries at once; after a busy answer it tries again
 /// when its policy's delay is over, when the grant in its way expires, when it was told that the lock may be free, or,
-/// after an outcome that is unknown or a grant that comes too late, to look for what it may have left.
+/// after an outcome that is unknown or a grant that came too late, to look what has become of it.
 /// Whoever stands behind counts its attempts by its own delays, without a word to the backend.
 class acquire_plan
 {

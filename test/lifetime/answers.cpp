@@ -202,6 +202,20 @@ BOOST_AUTO_TEST_CASE(after_a_late_grant_it_asks_again_soon_and_less_and_less_oft
     BOOST_TEST(waiting.get(on.io()).held());
 }
 
+BOOST_AUTO_TEST_CASE(several_locks_that_came_too_late_are_asked_for_again_soon)
+{
+    rig on(behind::scripted);
+    on.script->next(operation::create_all, step::pass().before([&] { on.clock.skip(29s); }));
+    auto waiting = on.start(on.locker->acquire_all({"a", "b"}, {.ttl = 30s, .retry = rarely}));
+    on.ready();
+    BOOST_TEST(on.script->count(operation::create_all) == 1U);
+    on.advance(900ms);
+    BOOST_TEST(on.script->count(operation::create_all) == 1U);
+    on.advance(200ms);
+    BOOST_TEST_REQUIRE(waiting.done());
+    BOOST_TEST(waiting.get(on.io()).size() == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(a_single_attempt_that_was_busy_leaves_nothing_to_take_back)
 {
     rig on(behind::scripted);

@@ -111,7 +111,7 @@ void live_through(asio::io_context& io, crowd& all, const std::vector<locker>& l
     all.enough = true;
     finish(io, std::exchange(working, {}));
     all.retry = retry_policy::fixed(10min);
-    // What is given back while its answer is lost may stay until its lease ends, after 30 s.
+    // Longer than any lease: by that ends what could not be given back.
     all.patience = 45s;
     everybody([&](const locker& by, way& over) { return all.stay_for(by, over, 20); });
     finish(io, std::move(working));

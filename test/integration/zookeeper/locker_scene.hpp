@@ -28,6 +28,13 @@ namespace colock::testing {
 
 using namespace std::chrono_literals;
 
+[[nodiscard]] inline zookeeper::options of_user(zookeeper::options others, std::string user, std::string password)
+{
+    others.user = std::move(user);
+    others.password = std::move(password);
+    return others;
+}
+
 /// Lockers that are to each other what other processes are: each has a session of its own.
 class locker_scene
 {

@@ -148,17 +148,6 @@ BOOST_AUTO_TEST_CASE(what_is_too_large_is_refused_and_disturbs_nobody)
     check_end();
 }
 
-namespace {
-
-zookeeper::options of_user(zookeeper::options others, std::string user, std::string password)
-{
-    others.user = std::move(user);
-    others.password = std::move(password);
-    return others;
-}
-
-} // namespace
-
 BOOST_AUTO_TEST_CASE(a_stranger_is_denied_what_belongs_to_a_user)
 {
     const auto with = [&](const std::string& user) -> locker& {

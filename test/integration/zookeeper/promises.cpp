@@ -112,10 +112,7 @@ BOOST_AUTO_TEST_CASE(who_is_granted_less_time_at_a_reconnect_loses_what_counted_
 BOOST_AUTO_TEST_CASE(a_root_that_may_not_be_made_is_access_denied)
 {
     promise_scene at;
-    auto of_one = at.options();
-    of_one.user = "one";
-    of_one.password = "secret";
-    at.run(at.run(at.add(of_one).acquire("k")).release());
+    at.run(at.run(at.add(of_user(at.options(), "one", "secret")).acquire("k")).release());
     auto below = at.options();
     below.url += "/below";
     auto& other = at.add(below);
@@ -127,9 +124,7 @@ BOOST_AUTO_TEST_CASE(a_root_that_may_not_be_made_is_access_denied)
 BOOST_AUTO_TEST_CASE(a_parent_of_the_root_that_is_closed_to_it_is_asked_for_once)
 {
     promise_scene at;
-    auto owner = at.options();
-    owner.user = "one";
-    owner.password = "secret";
+    auto owner = of_user(at.options(), "one", "secret");
     at.run(at.run(at.add(owner).acquire("k")).release());
     owner.url += "/open";
     owner.access = {zookeeper::access_right{}};
