@@ -191,6 +191,8 @@ private:
             end_failed(trouble_);
             return;
         }
+        if (is_grouped(config(), *claim_) && claim_->queues() && index_ == index::none)
+            make_index();
         created_in_ = talks().number();
         // The data of other libraries' folders is theirs.
         const bool enters = config().standard() && !makes_folder_;
@@ -202,9 +204,6 @@ private:
             by->create(child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, when_made());
         if (is_listing_)
             by->children(folder_, then(&create_operation::listed));
-        // Behind it: where only the first of a write is carried out, the next attempt finds what this one has made.
-        if (is_grouped(config(), *claim_) && claim_->queues() && index_ == index::none)
-            make_index();
     }
 
     /// It begins anew, or ends, without having heard of that.

@@ -312,6 +312,9 @@ BOOST_AUTO_TEST_CASE(a_server_that_carries_out_one_request_of_each_attempt_grant
     {
         const auto some = in_group.get(at.io, std::source_location::current(), a_while);
         BOOST_TEST(some.size() == 1U);
+        // The folder of the group is there by now, and that of the key is not.
+        auto another = start(at.io, acquire_in_group(by, "another"));
+        BOOST_TEST(another.get(at.io, std::source_location::current(), a_while).size() == 1U);
         BOOST_TEST(by.stats().attempts > asked.size() + 1);
     }
     asked.clear();
