@@ -65,10 +65,11 @@ public:
     /// busy key everything is given back, that key is waited for while nothing is held, and it starts again at the
     /// first, under one retry policy for the whole: a delay after each round, and rounds that begin because a key
     /// became free are not counted. Groups that run into each other over and over keep apart by random pauses, from one
-    /// round trip up to the policy's delay. On a backend with one queue for all lockers (`capabilities::fifo`) the
-    /// place in it is given back with the rest: an unbroken stream of another locker's acquires can keep a group out
-    /// for as long as it lasts, which the policy's total time bounds. Every lease is checked again at the end: if one
-    /// has ended, the round has failed as `unavailable`.
+    /// round trip up to the policy's delay, or up to 1 s if that is less. A group that has come to a key in order may
+    /// pass others that wait there for their turn to begin, up to 16 in a row. On a backend with one queue for all
+    /// lockers (`capabilities::fifo`) the place in it is given back with the rest: an unbroken stream of another
+    /// locker's acquires can keep a group out for as long as it lasts, which the policy's total time bounds. Every
+    /// lease is checked again at the end: if one has ended, the round has failed as `unavailable`.
     /// \throws validation_error `invalid_options` for an empty list, see acquire_global(); for a key that is named
     /// twice with different modes.
     [[nodiscard]] asio::awaitable<lock_group> acquire_all(group_members keys, acquire_options options = {}) const;

@@ -292,6 +292,20 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
     return self.stats.grants % immediate_grants_in_a_row == 0 ? step::yield : step::granted;
 }
 
+bool pass_those_without_leave(core& self, record& wanted)
+{
+    if (wanted.attempting.was_sent())
+        return false;
+    work todo;
+    bool passes = false;
+    {
+        const std::lock_guard guard(self.mutex);
+        passes = !wanted.place.queue && self.queues.enter_past_those_without_leave(wanted, todo.wakes);
+    }
+    todo.run(self);
+    return passes;
+}
+
 void prepare_token(const core& self, const record& wanted)
 {
     if (!self.can.immediate)

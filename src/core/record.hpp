@@ -62,6 +62,8 @@ struct place_in_queue
     bool open_to_hand_over = false;
     /// The observer was told that it waits.
     bool told_waiting = false;
+    /// It is a head that entered past others.
+    bool has_passed = false;
 };
 
 /// An extension that is under way, or a renewal.

@@ -47,6 +47,10 @@ asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, le
         throw_shutting_down(*self, wanted);
 }
 
+/// A group that loses again and again keeps out of the way for as long as its policy waits, and may do so for this long
+/// even if that looks again sooner: until each of many has had its round, more time may pass.
+constexpr lease_clock::duration longest_of_the_impatient = std::chrono::seconds(1);
+
 bool is_exclusive(const group_member& member) noexcept
 {
     return member.mode == lock_mode::exclusive;
@@ -131,7 +135,8 @@ private:
     [[nodiscard]] std::vector<candidate_ptr> line_up(candidate_ptr& waited);
     [[nodiscard]] asio::awaitable<void> await_answer(record& asked);
     [[nodiscard]] asio::awaitable<void> give_back();
-    [[nodiscard]] asio::awaitable<bool> attempt(candidate& one);
+    [[nodiscard]] asio::awaitable<bool> attempt(candidate_ptr& one, const group_member& member);
+    [[nodiscard]] asio::awaitable<bool> attempt_with_leave(candidate& one);
     [[nodiscard]] asio::awaitable<step> proceed(candidate& one, step until);
     [[nodiscard]] candidate_ptr in_order(candidate_ptr waited);
     /// Ends with the candidate that the next round may attempt, if there is one.
@@ -270,7 +275,7 @@ asio::awaitable<gathering::candidate_ptr> gathering::one_by_one(candidate_ptr wa
         waited = in_order(std::move(waited));
     for (const auto& member : members_) {
         auto one = waited && waited->wanted->key() == member.key ? std::move(waited) : make_candidate(member);
-        if (!co_await attempt(*one))
+        if (!co_await attempt(one, member))
             co_return one;
         one->leaving.dismiss();
         locks_.push_back(record::make_lock(std::move(one->wanted), std::shared_ptr(core_)));
@@ -344,17 +349,32 @@ asio::awaitable<void> gathering::await_answer(record& asked)
 }
 
 /// True if it is granted. Else it waits for its turn.
-asio::awaitable<bool> gathering::attempt(candidate& one)
+asio::awaitable<bool> gathering::attempt(candidate_ptr& one, const group_member& member)
 {
-    if (!one.wanted->attempting.was_sent()) {
+    if (!one->wanted->attempting.was_sent()) {
         const auto now = lease_clock::now();
-        one.wanted->attempting.counts(now >= schedule_.next_at());
-        if (const step at_once = grant_at_once(*core_, one.wanted, now); at_once != step::again) {
+        one->wanted->attempting.counts(now >= schedule_.next_at());
+        if (const step at_once = grant_at_once(*core_, one->wanted, now); at_once != step::again) {
             if (at_once == step::yield)
                 co_await asio::post(asio::deferred);
             co_return true;
         }
     }
+    // Who waits for its turn holds nothing, and would have to begin with what this may hold already: it is passed, lest
+    // each of many stand in the way of the one that could go on.
+    const bool passes = !locks_.empty() && pass_those_without_leave(*core_, *one->wanted);
+    if (co_await attempt_with_leave(*one))
+        co_return true;
+    if (!passes || one->wanted->outcome().error)
+        co_return false;
+    // In vain: it waits behind them.
+    answer_took_ = one->wanted->attempting.answer_took();
+    one = make_candidate(member);
+    co_return co_await attempt_with_leave(*one);
+}
+
+asio::awaitable<bool> gathering::attempt_with_leave(candidate& one)
+{
     one.wanted->attempting.has_leave(true);
     const step reached = co_await proceed(one, step::wait);
     one.wanted->attempting.has_leave(false);
@@ -392,8 +412,10 @@ void gathering::note_failure(const candidate& busy)
     }
     // What is waited for at the first key, nothing was held for.
     const auto held = locks_.size() + (std::exchange(kept_others_out_, false) ? 1 : 0);
-    if (!last_error_ && held > 0)
-        collisions_.lost(round_began_, lease_clock::now(), held + 1, schedule_.delay());
+    if (!last_error_ && held > 0) {
+        const auto longest = std::max(schedule_.delay(), longest_of_the_impatient);
+        collisions_.lost(round_began_, lease_clock::now(), held + 1, longest);
+    }
 }
 
 asio::awaitable<gathering::candidate_ptr> gathering::await_turn(candidate_ptr busy)

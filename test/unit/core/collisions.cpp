@@ -10,6 +10,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,8 +28,8 @@ struct neighbour
     std::shared_ptr<scripted_adapter> script;
     colock::locker locker;
 
-    explicit neighbour(rig& on)
-        : script(std::make_shared<scripted_adapter>(on.memory, on.io().get_executor())), locker(able_as(on))
+    explicit neighbour(rig& on, timing answers = timing::posted)
+        : script(std::make_shared<scripted_adapter>(on.memory, on.io().get_executor(), answers)), locker(able_as(on))
     {
     }
 
@@ -256,6 +257,81 @@ BOOST_AUTO_TEST_CASE(a_crowd_of_groups_and_others_gets_done)
         BOOST_TEST(done == crowd);
         BOOST_TEST(on.locker->stats().attempts < 20'000U);
         on.check_clean();
+    }
+}
+
+/// Where all that they ask is done one after the other, the next of them is always due: each may be in the way of the
+/// one before it, for ever.
+BOOST_AUTO_TEST_CASE(a_crowd_of_groups_on_a_loop_that_cannot_keep_up_gets_done)
+{
+    struct crowd
+    {
+        std::size_t processes;
+        bool fifo;
+        bool several;
+        bool events;
+    };
+    std::vector<crowd> crowds;
+    for (const std::size_t processes : {1U, 3U, 10U}) {
+        for (const bool events : {false, true}) {
+            for (const auto& [fifo, several] : {std::pair(false, false), {true, false}, {true, true}})
+                crowds.push_back({processes, fifo, several, events});
+        }
+    }
+    for (const auto& each : crowds) {
+        for (const auto pace : {100us, 200us, 500us, 3000us}) {
+            rig on(behind::immediate);
+            pretend(on, each.fifo, each.several);
+            auto can = on.script->capabilities();
+            can.immediate = true;
+            can.events = each.events;
+            on.script->set_capabilities(can);
+            std::vector<std::unique_ptr<neighbour>> lockers;
+            for (std::size_t n = 0; n < each.processes; ++n) {
+                lockers.push_back(std::make_unique<neighbour>(on, timing::immediate));
+                take_time_on_the_loop(*lockers.back()->script, on.io(), pace);
+            }
+            const acquire_options impatient{.retry = retry_policy::fixed(1ms)};
+            constexpr std::size_t turns = 5;
+            std::size_t done = 0;
+            const auto work = [&](colock::locker by, bool wants_three) -> asio::awaitable<void> {
+                for (std::size_t n = 0; n < turns; ++n) {
+                    auto keys =
+                        wants_three ? std::vector<std::string>{"a", "b", "c"} : std::vector<std::string>{"a", "b"};
+                    auto group = co_await by.acquire_all(std::move(keys), impatient);
+                    co_await sleep_for(n * 400us);
+                    co_await group.release();
+                    if (n % 2 == 0) {
+                        const auto one = co_await by.acquire(wants_three ? "a" : "b", impatient);
+                        co_await sleep_for(700us);
+                    }
+                    ++done;
+                }
+            };
+            constexpr std::size_t workers = 10;
+            std::vector<running<void>> all;
+            for (std::size_t n = 0; n < workers; ++n)
+                all.push_back(on.start(work(lockers[n % lockers.size()]->locker, n % 2 == 1)));
+            const auto began = lease_clock::now();
+            try {
+                while (done < turns * workers && lease_clock::now() < began + 2min)
+                    on.advance(100us);
+            } catch (const stuck& busy) {
+                BOOST_TEST_INFO(busy.what());
+            }
+            std::size_t attempts = 0;
+            for (const auto& by : lockers)
+                attempts += by->locker.stats().attempts;
+            BOOST_TEST_CONTEXT("lockers: " << each.processes << ", fifo: " << each.fifo
+                                           << ", in one step: " << each.several << ", events: " << each.events
+                                           << ", pace: " << pace / 1us << " us")
+            {
+                BOOST_TEST_REQUIRE(done == turns * workers);
+                BOOST_TEST(attempts < 5000U);
+            }
+            on.wind_down();
+            on.check_clean();
+        }
     }
 }
 

@@ -361,4 +361,64 @@ BOOST_AUTO_TEST_CASE(no_group_is_returned_of_which_a_lease_ended_on_the_way)
     on.check_clean();
 }
 
+/// Who has come to a key in order passes one whose turn there has come, and which has to begin elsewhere.
+BOOST_AUTO_TEST_CASE(a_group_that_has_come_so_far_passes_those_that_have_to_begin_but_not_for_ever)
+{
+    rig on(behind::scripted);
+    take_one_by_one(on, true);
+    colock::locker rival(on.memory);
+    auto busy = on.run(rival.acquire("b"));
+    auto first = on.start(on.locker->acquire_all({"a", "b"}));
+    on.ready();
+    on.script->next(operation::create, step::hold());
+    on.run(busy.release());
+    on.ready();
+    // Its turn at b has come, and a does not answer.
+    constexpr int most = 16;
+    for (int n = 0; n < most; ++n) {
+        auto passing = on.start(on.locker->acquire_all({"aa", "b"}));
+        on.ready();
+        BOOST_TEST_REQUIRE(passing.done());
+        on.run(passing.get(on.io()).release());
+    }
+    auto behind_it = on.start(on.locker->acquire_all({"aa", "b"}));
+    on.advance_by_steps(5s, 100ms);
+    BOOST_TEST(!behind_it.done());
+    BOOST_TEST(on.script->deliver());
+    auto group = first.get(on.io());
+    BOOST_TEST(!behind_it.done());
+    on.run(group.release());
+    on.run(behind_it.get(on.io()).release());
+    on.wind_down();
+    on.check_clean();
+}
+
+/// Another process has taken the key: it passes nobody for a place in the queue.
+BOOST_AUTO_TEST_CASE(a_group_that_passes_in_vain_waits_behind_those_that_it_passed)
+{
+    for (const bool fifo : {true, false}) {
+        rig on(behind::scripted);
+        take_one_by_one(on, fifo);
+        colock::locker rival(on.memory);
+        auto busy = on.run(rival.acquire("b"));
+        auto first = on.start(on.locker->acquire_all({"a", "b"}));
+        on.ready();
+        on.script->next(operation::create, step::hold());
+        on.run(busy.release());
+        on.ready();
+        on.script->next(operation::create, step::pass());
+        on.script->next(operation::create, step::busy());
+        auto second = on.start(on.locker->acquire_all({"aa", "b"}));
+        on.ready();
+        BOOST_TEST(!second.done());
+        BOOST_TEST(on.script->deliver());
+        auto group = first.get(on.io());
+        BOOST_TEST(!second.done());
+        on.run(group.release());
+        on.run(second.get(on.io()).release());
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -15,6 +15,22 @@ inline void slow_down(scripted_adapter& script, lease_clock::duration each_way)
         script.always(what, step::pass().delay(each_way));
 }
 
+/// Answers inside its calls, and each takes so long: meanwhile nobody else gets on.
+inline void take_time_on_the_loop(scripted_adapter& script, asio::io_context& io, lease_clock::duration each)
+{
+    const auto poke = std::make_shared<lease_timer>(io);
+    for (const auto what :
+        {operation::create, operation::release, operation::abandon, operation::hand_over, operation::create_all})
+    {
+        script.always(what, step::pass().after([poke, each] {
+            virtual_clock::skip(each);
+            // As virtual_clock::advance does, lest others' timers lag behind.
+            poke->expires_at(lease_clock::time_point::min());
+            poke->async_wait([](const error_code&) {});
+        }));
+    }
+}
+
 /// Of two locks with a ttl of one second, both granted in time.
 inline void let_first_lease_end(scripted_adapter& script)
 {
