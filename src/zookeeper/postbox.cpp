@@ -9,7 +9,12 @@ namespace colock::zookeeper::detail {
 namespace {
 
 /// Requests and changes that are told in one go, or a few more.
-constexpr int most_told = 256;
+constexpr int most_told = 128;
+
+int size_of(const told& each) noexcept
+{
+    return each.what == told::kind::change ? 1 : static_cast<const request&>(each).size;
+}
 
 /// Returns how many that were.
 int tell_one(told& each, session_events* to)
@@ -22,7 +27,7 @@ int tell_one(told& each, session_events* to)
     auto& asked = static_cast<request&>(each);
     if (asked.done)
         asked.done(std::move(asked.answer));
-    return asked.size;
+    return size_of(each);
 }
 
 } // namespace
@@ -83,7 +88,7 @@ void postbox::tell_some(session_events* to)
     // driver's requests above all. Those of 10,000, put off until then, took 14 ms at once. Those of a single request
     // are used for the next.
     std::vector<std::unique_ptr<told>> part;
-    if (std::next(told_.begin()) != told_.end())
+    if (std::next(told_.begin()) != told_.end() || size_of(told_.front()) > 1)
         part.reserve(most_told);
     for (int told_so_far = 0; told_so_far < most_told && !told_.empty();) {
         part.emplace_back(&told_.front());

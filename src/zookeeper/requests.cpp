@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 namespace colock::zookeeper::detail {
@@ -15,6 +16,9 @@ namespace {
 
 /// A quarter of what a server takes unless it was told otherwise: one that is more cuts the connection of everybody.
 constexpr std::size_t largest = std::size_t{256} * 1024;
+
+/// The driver takes some microseconds for each.
+constexpr std::ptrdiff_t most_sent = 512;
 
 /// What was told of one that was sent with others.
 reply same_for_all(const reply& got)
@@ -133,17 +137,22 @@ void requests::refuse(std::unique_ptr<request> unsent, status why)
     to_.refuse(std::move(unsent));
 }
 
-void requests::flush()
+bool requests::flush()
 {
     if (waiting_.empty())
-        return;
+        return false;
     auto* const by = to_.sender();
     if (!by) {
         for (auto& each : std::exchange(waiting_, {}))
             refuse(std::move(each.asked), status::unsent);
-        return;
+        return false;
     }
     auto all = std::exchange(waiting_, {});
+    if (std::ssize(all) > most_sent) {
+        const auto rest = all.begin() + most_sent;
+        waiting_.assign(std::move_iterator(rest), std::move_iterator(all.end()));
+        all.erase(rest, all.end());
+    }
     send_joint(*by, all);
     for (auto& each : all) {
         if (!may_join(each))
@@ -152,6 +161,7 @@ void requests::flush()
     all.clear();
     if (waiting_.empty())
         waiting_ = std::move(all);
+    return !waiting_.empty();
 }
 
 told_list requests::take_unsent() noexcept

@@ -21,10 +21,10 @@ enum class company : unsigned char
     none,
 };
 
-/// What may be asked of a session. What is asked in one turn goes out at its end in one write: first those that may be
-/// joined, in few transactions, which cost the server as much as few requests; then the others. Each kind keeps its
-/// order. It is sent while the session is connected, or not at all. Its completion is called later, on the strand; if
-/// it was cut off meanwhile, with `unanswered`.
+/// What may be asked of a session. What is asked in one turn goes out at its end in one write, or in one for each few
+/// hundred: first those that may be joined, in few transactions, which cost the server as much as few requests; then
+/// the others. Each kind keeps its order. It is sent while the session is connected, or not at all. Its completion is
+/// called later, on the strand; if it was cut off meanwhile, with `unanswered`.
 ///
 /// Thread safety: none.
 class requests
@@ -64,8 +64,8 @@ public:
     void sync(const std::string& path, replied done);
     void multi(std::vector<change> changes, replied done);
 
-    /// Sends what was asked for.
-    void flush();
+    /// Sends what was asked for. True if there is more, which is for another turn.
+    [[nodiscard]] bool flush();
     /// What was asked for, and is not sent: to be told so.
     [[nodiscard]] told_list take_unsent() noexcept;
 

@@ -188,9 +188,9 @@ void session::send()
     if (!runtime_ || phase_ != phase::driving || runtime_->stepping)
         return;
     runtime_->sends_soon = false;
-    asked_.flush();
-    // What the driver refuses at once.
-    if (handle_->has_told())
+    const bool has_more = asked_.flush();
+    // Or what the driver refuses at once.
+    if (has_more || handle_->has_told())
         post_step();
     arm();
     runtime_->line.let_go();
@@ -377,7 +377,8 @@ void session::close(lease_clock::duration deadline, completion<bool> done)
         return;
     }
     const bool can_ask = connected() && !handle_->has_hung_up();
-    asked_.flush();
+    while (asked_.flush()) {
+    }
     runtime_->closed = std::move(done);
     // Without a session there is nothing to be closed.
     const bool has_none = life_.id() == 0;

@@ -2,6 +2,7 @@
 #include "fixture.hpp"
 #include "support/sockets.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -90,6 +91,43 @@ BOOST_FIXTURE_TEST_CASE(what_is_asked_in_one_turn_is_answered_in_its_order, conn
     until([&] { return order.size() == 3; });
     BOOST_TEST(order == "cld");
     BOOST_TEST((names == std::vector<std::string>{"a"}));
+}
+
+/// More than are sent in one turn.
+BOOST_FIXTURE_TEST_CASE(what_many_ask_in_one_turn_is_answered_in_its_order, connected)
+{
+    constexpr std::size_t many = 2000;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < many; ++i) {
+        talk->ask().exists(path("t"), [&, i](const reply& got) {
+            BOOST_TEST(got.ok());
+            order.push_back(i);
+        });
+    }
+    until([&] { return order.size() == many; });
+    BOOST_TEST(std::ranges::is_sorted(order));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_many_ask_in_one_turn_is_told_when_the_connection_goes_before_all_is_sent, connected)
+{
+    constexpr std::size_t many = 2000;
+    relay link(shared_zookeeper());
+    client one(link.port());
+    one.connect();
+    std::size_t told = 0;
+    std::size_t unsent = 0;
+    for (std::size_t i = 0; i < many; ++i) {
+        one.talk->ask().exists(one.path("t"), [&](const reply& got) {
+            ++told;
+            unsent += got.what == status::unsent ? 1U : 0U;
+        });
+    }
+    link.refuse(true);
+    one.until([&] { return told == many; });
+    BOOST_TEST(one.told->suspensions == 1);
+    BOOST_TEST(unsent > 0U);
+    link.refuse(false);
+    one.connect();
 }
 
 BOOST_FIXTURE_TEST_CASE(no_completion_is_called_inside_the_call_that_starts_its_request, connected)
