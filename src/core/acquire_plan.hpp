@@ -91,8 +91,8 @@ public:
     /// has come, it is for the group to say when it may be sent; none is handed to it.
     void asks_leave(bool asks) noexcept { asks_leave_ = asks; }
     [[nodiscard]] bool asks_leave() const noexcept { return asks_leave_; }
-    /// It would be sent if it had leave: nothing is known to be in its way.
-    [[nodiscard]] bool wants_leave() const noexcept { return asks_leave_ && !has_leave_ && (!was_sent_ || told_); }
+    /// Its turn has come: it would be sent, had it leave. Whether it has, its own coroutine alone knows.
+    [[nodiscard]] bool wants_leave() const noexcept { return asks_leave_ && (!was_sent_ || told_); }
     /// For one attempt. Who asks for none may be sent by another thread at any time, and is left alone.
     void has_leave(bool has) noexcept
     {

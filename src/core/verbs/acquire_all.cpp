@@ -299,9 +299,13 @@ std::vector<gathering::candidate_ptr> gathering::line_up(candidate_ptr& waited)
         } else {
             asked.push_back(make_candidate(member));
         }
-        // Each is wanted together with the others, the first as well.
-        asked.back()->wanted->attempting.asks_leave(true);
         wanted.push_back(asked.back()->wanted);
+    }
+    {
+        // Each is wanted together with the others, the first as well. Who comes to its key looks at that.
+        const std::lock_guard guard(core_->mutex);
+        for (const auto& each : wanted)
+            each->attempting.asks_leave(true);
     }
     if (attempt_all(*core_, wanted, schedule_))
         return asked;
