@@ -3,7 +3,13 @@
 
 #include "core/collisions.hpp"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/error.hpp>
+
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace colock;
@@ -416,6 +422,55 @@ BOOST_AUTO_TEST_CASE(a_group_that_passes_in_vain_waits_behind_those_that_it_pass
         BOOST_TEST(!second.done());
         on.run(group.release());
         on.run(second.get(on.io()).release());
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_group_that_passes_and_is_cancelled_or_hears_nothing_leaves_nothing_behind)
+{
+    for (const bool cancelled : {true, false}) {
+        rig on(behind::scripted);
+        take_one_by_one(on, true);
+        colock::locker rival(on.memory);
+        auto busy = on.run(rival.acquire("b"));
+        auto first = on.start(on.locker->acquire_all({"a", "b"}));
+        on.ready();
+        on.script->next(operation::create, step::hold());
+        on.run(busy.release());
+        on.ready();
+        on.script->forget_calls();
+        on.script->next(operation::create, step::pass());
+        on.script->next(operation::create, cancelled ? step::hold() : step::lose_reply());
+        asio::cancellation_signal cancel;
+        std::optional<error_code> result;
+        lock_group passing;
+        on.locker->async_acquire_all(
+            {"aa", "b"}, asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, lock_group group) {
+                result = code;
+                passing = std::move(group);
+            }));
+        on.ready();
+        BOOST_TEST(!result);
+        expect(creates(*on.script), {"aa", "b"});
+        if (cancelled) {
+            cancel.emit(asio::cancellation_type::total);
+            on.ready();
+            BOOST_TEST((result == asio::error::operation_aborted));
+        }
+        // That of a; with it, if there is one, the late grant of b, which is given back.
+        while (on.script->deliver())
+            on.ready();
+        for (int n = 0; n < 100 && !(first.done() && result); ++n) {
+            on.advance(100ms);
+            passing = {};
+        }
+        BOOST_TEST_REQUIRE(first.done());
+        BOOST_TEST(first.get(on.io()).held());
+        on.advance_by_steps(10s, 100ms);
+        BOOST_TEST_REQUIRE(result.has_value());
+        BOOST_TEST((cancelled || !*result));
+        passing = {};
         on.wind_down();
         on.check_clean();
     }
