@@ -53,7 +53,7 @@ struct reply
     /// The path of what was created, or the data of what was read.
     std::string text{};
     node_stat stat{};
-    /// Of one that has entered a folder: how many are in that, itself included.
+    /// Of one that has entered a folder: how many are in that, itself included; 0: they were not counted.
     std::int32_t crowd = 0;
     /// Of the children, in no order.
     std::vector<std::string> names{};

@@ -161,6 +161,7 @@ void sessions::connect()
         return;
     ++number_;
     inside_.clear();
+    lines_.clear();
     listener_ = std::make_shared<listener>(owner_.keep(*this), number_);
     talk_ = session::make(strand_, config_.session, listener_);
     talk_->start();

@@ -7,6 +7,7 @@
 #include "remote/parts_owner.hpp"
 #include "remote/reports.hpp"
 #include "zookeeper/folder_memory.hpp"
+#include "zookeeper/line_memory.hpp"
 #include "zookeeper/residents.hpp"
 #include "zookeeper/session.hpp"
 #include "zookeeper/settings.hpp"
@@ -53,6 +54,8 @@ public:
     /// Who is in the session in use.
     [[nodiscard]] residents& inside() noexcept { return inside_; }
     [[nodiscard]] folder_memory& folders() noexcept { return folders_; }
+    /// Of the session in use.
+    [[nodiscard]] line_memory& lines() noexcept { return lines_; }
     /// Somebody has a node in it, and may still give that back.
     [[nodiscard]] bool in_use() const noexcept;
     /// Which sessions have ended, and are not known to be over.
@@ -98,6 +101,7 @@ private:
     remote::connection_number number_ = 0;
     residents inside_;
     folder_memory folders_;
+    line_memory lines_;
     unsigned closing_ = 0;
     failure_ptr problem_;
     remote::lost_requests lost_;

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace colock::zookeeper::detail {
@@ -198,8 +199,9 @@ private:
         const bool enters = config().standard() && !makes_folder_;
         is_listing_ = !enters || talks().folders().recall(folder_) == folder_memory::found::crowded;
         const auto data = config().standard() ? to_text(*claim_, claim_->ttl()) : std::string();
+        const auto crowd = talks().lines().expects(folder_) ? head_count::unneeded : head_count::wanted;
         if (enters)
-            by->enter(folder_, prefix_, data, with(), when_made());
+            by->enter(folder_, prefix_, data, with(), crowd, when_made());
         else
             by->create(child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, when_made());
         if (is_listing_)
@@ -232,9 +234,10 @@ private:
         if (got.ok() && got.stat.ephemeral_owner == talks().id()) {
             state.node = got.text;
             state.fence = static_cast<std::uint64_t>(got.stat.created_in);
+            const bool is_alone = note_place(got);
             note_folders(got.crowd > 1 ? folder_memory::found::crowded : folder_memory::found::quiet);
-            // Alone there, it is the first.
-            if (got.crowd == 1)
+            // Then it is the first.
+            if (is_alone)
                 grant();
             else if (!is_listing_)
                 list();
@@ -246,6 +249,15 @@ private:
         } else {
             end_failed(got);
         }
+    }
+
+    /// True if nobody else can be there.
+    [[nodiscard]] bool note_place(const reply& got)
+    {
+        if (!config().standard())
+            return false;
+        const auto at = parse_node(config().layout, std::string_view(got.text).substr(folder_.size() + 1));
+        return at && talks().lines().entered(folder_, {at->number, got.stat.created_in}, got.crowd == 1);
     }
 
     void note_folders(folder_memory::found how)

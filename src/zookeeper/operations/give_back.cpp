@@ -7,7 +7,9 @@
 #include "zookeeper/operations/request_operation.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace colock::zookeeper::detail {
@@ -93,10 +95,14 @@ private:
             return;
         }
         // A place in the line is no lock.
-        is_released_ = is_released_ || (got.ok() && state_of(*claim_).granted);
-        state_of(*claim_).leave(talks());
+        auto& state = state_of(*claim_);
+        is_released_ = is_released_ || (got.ok() && state.granted);
+        if (got.ok())
+            talks().lines().left(
+                std::string_view(state.node).substr(0, state.node.rfind('/')), static_cast<std::int64_t>(state.fence));
+        state.leave(talks());
         // Behind this, the answer of the index.
-        if (!state_of(*claim_).indexed)
+        if (!state.indexed)
             finish();
     }
 

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "fixture.hpp"
 #include "one_server.hpp"
 #include "support/driver.hpp"
+#include "zookeeper/names.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -10,6 +12,32 @@
 #include <vector>
 
 namespace colock::testing {
+namespace {
+
+/// Of the key that these tests use, below the root.
+const std::string folder = bucket_of("k") + "/k";
+
+/// Others may look at what lockers have left at the server.
+struct watched_server : one_server
+{
+    watched_server() : by(server->port(), 6s, {.chroot = chroot()}) { by.connect(); }
+
+    void take_turns(const locker& all, int times)
+    {
+        for (int i = 0; i < times; ++i)
+            run(run(all.acquire("k")).release(on_failure::raise));
+    }
+    /// Each writes to the folder.
+    std::int32_t counts()
+    {
+        run_ready(*by.io);
+        return by.read(folder).stat.version;
+    }
+
+    client by;
+};
+
+} // namespace
 
 BOOST_FIXTURE_TEST_SUITE(zookeeper_lockers, one_server)
 
@@ -95,6 +123,84 @@ BOOST_AUTO_TEST_CASE(who_has_been_there_before_waits_like_everybody_else)
     auto next = waits.get(io);
     BOOST_TEST(next.fence() > fence);
     run(next.release());
+    check_end();
+}
+
+BOOST_FIXTURE_TEST_CASE(nobody_counts_for_one_that_was_alone_time_after_time, watched_server)
+{
+    const auto one = add();
+    take_turns(one, 40);
+    const auto counted = counts();
+    BOOST_TEST(counted > 0);
+    BOOST_TEST(counted < 20);
+    take_turns(one, 10);
+    BOOST_TEST(counts() == counted);
+    // It does not matter how it was locked.
+    for (const auto limit : {0U, 2U})
+        run(run(one.acquire("k", {.mode = lock_mode::shared, .max_holders = limit})).release(on_failure::raise));
+    BOOST_TEST(counts() == counted);
+    check_end();
+}
+
+BOOST_FIXTURE_TEST_CASE(whoever_comes_after_one_that_was_alone_time_after_time_is_seen, watched_server)
+{
+    auto one = add();
+    const auto two = add();
+    take_turns(one, 40);
+    auto held = run(two.acquire("k"));
+    BOOST_TEST(!run(one.try_acquire("k")).has_value());
+    BOOST_TEST(nodes().size() == 1U);
+    run(held.release(on_failure::raise));
+
+    take_turns(one, 20);
+    held = run(two.acquire("k"));
+    auto waits = queue(one);
+    BOOST_TEST(!waits.done());
+    run(held.release(on_failure::raise));
+    run(waits.get(io).release(on_failure::raise));
+
+    // One of its own, too.
+    take_turns(one, 20);
+    held = run(one.acquire("k"));
+    waits = queue(one);
+    BOOST_TEST(!waits.done());
+    run(held.release(on_failure::raise));
+    run(waits.get(io).release(on_failure::raise));
+
+    // Or was there meanwhile.
+    take_turns(one, 20);
+    const auto counted = counts();
+    take_turns(two, 1);
+    const auto fence = run(one.acquire("k")).fence();
+    BOOST_TEST(counts() == counted + 1);
+    until([&] { return nodes().empty(); });
+    take_turns(one, 1);
+    BOOST_TEST(counts() == counted + 2);
+    BOOST_TEST(run(one.acquire("k")).fence() > fence);
+    check_end();
+}
+
+/// The number that ours would have had in the old one.
+BOOST_FIXTURE_TEST_CASE(who_holds_in_a_folder_that_was_made_anew_is_seen_under_whatever_number, watched_server)
+{
+    const auto one = add();
+    constexpr int turns = 40;
+    take_turns(one, turns);
+    until([&] { return nodes().empty(); });
+    BOOST_TEST(by.remove(folder).ok());
+    BOOST_TEST(by.make(folder).ok());
+    const auto prefix = folder + '/' + node_prefix(layout::standard, std::string(32, 'a'), role::exclusive);
+    reply last;
+    for (int i = 0; i < turns; ++i) {
+        if (last.ok())
+            by.talk->ask().leave(last.text, company::none, replied());
+        last = by.make(prefix, node_kind::ephemeral_sequential);
+    }
+    BOOST_TEST(last.text == by.path(prefix + "0000000039"));
+    BOOST_TEST(!run(one.try_acquire("k")).has_value());
+    BOOST_TEST(nodes().size() == 1U);
+    BOOST_TEST(by.finish([&](replied done) { by.talk->ask().leave(last.text, company::none, std::move(done)); }).ok());
+    take_turns(one, 1);
     check_end();
 }
 
