@@ -18,6 +18,7 @@
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <span>
 #include <stdexcept>
 
 #include <unistd.h>
@@ -54,6 +55,24 @@ rate answer_of(const process& output, const std::string& line)
     if (found.pairs_per_second <= 0.0)
         throw std::runtime_error("not one pair from: " + line);
     return found;
+}
+
+/// Turns of the same length.
+rate together(std::span<const rate> turns)
+{
+    rate all;
+    double counted = 0.0;
+    for (const rate& each : turns) {
+        counted += each.pairs_per_second;
+        all.cpu_us_per_pair += each.pairs_per_second * each.cpu_us_per_pair;
+        all.pairs += each.pairs;
+        all.server_us_per_pair += each.pairs * each.server_us_per_pair;
+        all.longest_turn_ms = std::max(all.longest_turn_ms, each.longest_turn_ms);
+    }
+    all.pairs_per_second = counted / static_cast<double>(turns.size());
+    all.cpu_us_per_pair /= counted;
+    all.server_us_per_pair /= std::max(all.pairs, 1.0);
+    return all;
 }
 
 } // namespace
@@ -162,21 +181,28 @@ void run_rounds(const race& of, std::vector<rival>& rivals, std::size_t rounds,
         each.found.clear();
     // Each begins with another rival: what one leaves behind in the server is not always to the cost of the same. One
     // round more, the first, is not counted, so that nobody has to warm up the server for the others.
-    const std::size_t warming = rounds > 1 ? 1 : 0;
-    for (std::size_t round = 0; round < warming + rounds; ++round)
-        for (std::size_t turn = 0; turn < rivals.size(); ++turn) {
-            rival& each = rivals[(round + turn) % rivals.size()];
+    const std::size_t warming = rounds > 1 ? of.turns : 0;
+    const auto turns = warming + rounds * of.turns;
+    for (std::size_t turn = 0; turn < turns; ++turn)
+        for (std::size_t i = 0; i < rivals.size(); ++i) {
+            rival& each = rivals[(turn + i) % rivals.size()];
             const auto before = server_cpu_us(of);
-            auto last = each.run(of);
+            each.found.push_back(each.run(of));
+            rate& last = each.found.back();
             last.server_us_per_pair = (server_cpu_us(of) - before) / std::max(last.pairs, 1.0);
-            if (round >= warming)
-                each.found.push_back(last);
         }
+    for (rival& each : rivals) {
+        std::vector<rate> found;
+        for (std::size_t first = warming; first < turns; first += of.turns)
+            found.push_back(together(std::span(each.found).subspan(first, of.turns)));
+        each.found = std::move(found);
+    }
 }
 
-std::string of_rounds(std::size_t rounds)
+std::string of_rounds(std::size_t rounds, std::size_t turns)
 {
-    return rounds == 1 ? "one round" : "median of " + std::to_string(rounds) + " rounds";
+    const auto all = rounds == 1 ? "one round" : "median of " + std::to_string(rounds) + " rounds";
+    return turns == 1 ? all : all + " of " + std::to_string(turns) + " turns";
 }
 
 double typical(const rival& of, const std::function<double(const rate&)>& use)

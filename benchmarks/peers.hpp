@@ -58,7 +58,7 @@ struct rival
 /// \param server_cpu_us CPU time that the server has used since its start
 void run_rounds(const race& of, std::vector<rival>& rivals, std::size_t rounds,
     const std::function<double(const race&)>& server_cpu_us);
-[[nodiscard]] std::string of_rounds(std::size_t rounds);
+[[nodiscard]] std::string of_rounds(std::size_t rounds, std::size_t turns = 1);
 
 /// The median over the rounds of what `use` makes of each one's rate.
 [[nodiscard]] double typical(const rival& of, const std::function<double(const rate&)>& use);

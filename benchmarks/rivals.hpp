@@ -28,6 +28,8 @@ struct race
     std::size_t in_flight = 1;
     std::size_t keys = 100;
     std::chrono::nanoseconds time{0};
+    /// Of each rival in one round, and between those of the others.
+    std::size_t turns = 1;
     /// When several processes begin to count; absent: each after a warm-up of its own.
     std::optional<std::chrono::system_clock::time_point> begins{};
 
