@@ -8,7 +8,7 @@ namespace colock::remote {
 namespace {
 
 /// Operations that are started in one go.
-constexpr int most_started = 128;
+constexpr int most_started = 64;
 
 } // namespace
 

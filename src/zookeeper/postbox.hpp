@@ -47,8 +47,8 @@ public:
     /// Hands on what the driver has noted.
     void tell_notes(handle& driver, session_events& to);
     void tell_news(session_events& to);
-    /// Some of the rest; answers are told even if there is nobody else to be told.
-    void tell_some(session_events* to);
+    /// Some of the rest; answers are told even if there is nobody else to be told. Returns how many.
+    int tell_some(session_events* to);
     [[nodiscard]] bool empty() const noexcept { return told_.empty(); }
 
 private:

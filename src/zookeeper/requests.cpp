@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t largest = std::size_t{256} * 1024;
 
 /// The driver takes some microseconds for each.
-constexpr std::ptrdiff_t most_sent = 512;
+constexpr std::ptrdiff_t most_sent = 256;
 
 /// What was told of one that was sent with others.
 reply same_for_all(const reply& got)

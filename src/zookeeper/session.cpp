@@ -23,6 +23,8 @@ namespace {
 
 /// Answers that are read in one go, before others have their turn.
 constexpr int most_reads = 64;
+/// Answers that leave time for what they lead to.
+constexpr int few_told = 16;
 /// An ensemble that chooses a leader serves nobody until it has one.
 constexpr lease_clock::duration longest_rest = std::chrono::milliseconds(400);
 
@@ -175,12 +177,15 @@ void session::step(bool reads, bool writes)
             process(reads, writes);
         collect();
     }
-    tell();
+    const auto told = tell();
     if (!runtime_ || phase_ != phase::driving)
         return;
     runtime_->stepping = false;
-    // Last: whoever was told something has asked for more.
-    send();
+    // Last: whoever was told something has asked for more. Many have asked for more than this turn has time for.
+    if (told > few_told)
+        send_soon();
+    else
+        send();
 }
 
 void session::send()
@@ -313,20 +318,21 @@ void session::collect()
     post_.add(fresh);
 }
 
-void session::tell()
+int session::tell()
 {
     const auto owner = owner_.lock();
     if (handle_ && owner)
         post_.tell_notes(*handle_, *owner);
     if (owner)
         post_.tell_news(*owner);
-    post_.tell_some(owner.get());
+    const auto told = post_.tell_some(owner.get());
     if (!runtime_)
-        return;
+        return told;
     if (!post_.empty())
         post_step();
     else if (phase_ == phase::over && runtime_->closed)
         std::exchange(runtime_->closed, {})(runtime_->proven);
+    return told;
 }
 
 /// Shows that it may write where we are, too.

@@ -90,7 +90,7 @@ private:
     void listen(bool writes);
     void fail_requests();
     void collect();
-    void tell();
+    int tell();
     void send_beat();
     [[nodiscard]] bool take_request() override;
     [[nodiscard]] handle* sender() override;
