@@ -15,9 +15,9 @@ namespace colock::zookeeper::detail {
 ///
 /// A server numbers the nodes of a folder in the order in which they are made. If ours was alone, and has gone, and the
 /// next that we make has the next number, nobody came in between. Or the folder has gone, too, and was made anew, and
-/// as many have come since as that number says. Each of them takes a transaction of its own, and a leader numbers its
-/// transactions one by one: where fewer lie between our two nodes, it is the same folder still. Under another leader
-/// that difference is far larger than any number of a node.
+/// as many have come since as that number says. Each of them takes a transaction of its own (`parts` sees to that, and
+/// nobody else makes nodes there), and a leader numbers its transactions one by one: where fewer lie between our two
+/// nodes, it is the same folder still. Under another leader that difference is far larger than any number of a node.
 ///
 /// Thread safety: none; belongs to the strand.
 class line_memory
