@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "zookeeper/names.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -90,8 +92,7 @@ private:
 
     static bool follows(node last, node next) noexcept
     {
-        // Of the highest there is none.
-        if (last.number < 0 || next.number <= last.number || next.number - last.number != 1)
+        if (last.number < 0 || !is_sound(next.number) || next.number - last.number != 1)
             return false;
         const auto passed = next.created_in - last.created_in;
         return passed > 0 && passed <= next.number;

@@ -4,6 +4,7 @@
 #include <colock/zookeeper/adapter.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,6 +37,13 @@ struct place
 
     friend bool operator==(const place&, const place&) = default;
 };
+
+/// False for numbers that several may have: a server has none after its highest, and gives that, or its lowest, to all
+/// that come later.
+[[nodiscard]] constexpr bool is_sound(std::int32_t number) noexcept
+{
+    return number >= 0 && number < std::numeric_limits<std::int32_t>::max();
+}
 
 /// The name of a node without its number, which the server appends.
 /// \param id 32 hexadecimal digits

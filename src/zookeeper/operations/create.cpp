@@ -47,7 +47,7 @@ private:
         auto& state = state_of(*claim_);
         note_lost_create();
         state.enter(talks());
-        makes_folder_ = false;
+        makes_folder_ = is_worn_ = false;
         index_ = index::none;
         grants_with_index_ = false;
         attempts_ = index_attempts_ = 0;
@@ -189,7 +189,10 @@ private:
         if (!by)
             return;
         if (++attempts_ > most_attempts) {
-            end_failed(trouble_);
+            if (is_worn_)
+                end_without_number();
+            else
+                end_failed(trouble_);
             return;
         }
         if (is_grouped(config(), *claim_) && claim_->queues() && index_ == index::none)
@@ -235,7 +238,8 @@ private:
             state.node = got.text;
             state.fence = static_cast<std::uint64_t>(got.stat.created_in);
             const bool is_alone = note_place(got);
-            note_folders(got.crowd > 1 ? folder_memory::found::crowded : folder_memory::found::quiet);
+            const bool has_others = got.crowd > 1 || (!is_alone && !is_listing_);
+            note_folders(has_others ? folder_memory::found::crowded : folder_memory::found::quiet);
             // Then it is the first.
             if (is_alone)
                 grant();
@@ -309,6 +313,7 @@ private:
     void make_folder()
     {
         begin_round();
+        grants_with_index_ = false;
         // Its answer is not awaited, either.
         if (index_ == index::asked)
             index_ = index::none;
@@ -370,6 +375,10 @@ private:
 
     void grant()
     {
+        if (has_worn_number()) {
+            leave_worn_folder();
+            return;
+        }
         if (is_grouped(config(), *claim_) && index_ != index::there) {
             grants_with_index_ = true;
             if (index_ == index::none)
@@ -394,6 +403,46 @@ private:
             claim_->clear_taint();
         end();
         done_(create_outcome::granted(state.fence));
+    }
+
+    /// Others may have the same one.
+    [[nodiscard]] bool has_worn_number() const
+    {
+        const auto& node = state_of(*claim_).node;
+        const auto at = parse_node(config().layout, std::string_view(node).substr(node.rfind('/') + 1));
+        return at && !is_sound(at->number);
+    }
+
+    /// One that is made anew counts from zero. It can be, as soon as nobody stands there: all who come to be the first
+    /// leave it.
+    void leave_worn_folder()
+    {
+        if (auto* const by = ask())
+            by->remove(state_of(*claim_).node, then(&create_operation::left_worn_folder));
+    }
+
+    void left_worn_folder(const reply& got)
+    {
+        if (!got.ok() && got.what != status::no_node) {
+            end_failed(got);
+            return;
+        }
+        is_worn_ = true;
+        auto& state = state_of(*claim_);
+        state.leave(talks());
+        state.enter(talks());
+        if (auto* const by = ask()) {
+            by->remove(folder_, replied());
+            make_folder();
+        }
+    }
+
+    void end_without_number()
+    {
+        const operation_ptr kept(this);
+        end();
+        failed(delivery::answered, make_failure(errc::unavailable, "the server has numbered as many nodes of this key "
+                                                                   "as it can, and begins anew once none is there"));
     }
 
     void wait_for(std::string blocker)
@@ -451,6 +500,8 @@ private:
     std::size_t left_ = 0;
     bool plain_folders_ = false;
     bool makes_folder_ = false;
+    /// Its numbers are used up.
+    bool is_worn_ = false;
     /// The line was asked for with the node.
     bool is_listing_ = false;
     /// In which session a node is asked for, without an answer until now; 0: in none.

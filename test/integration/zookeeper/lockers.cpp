@@ -6,6 +6,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +34,28 @@ struct watched_server : one_server
     {
         run_ready(*by.io);
         return by.read(folder).stat.version;
+    }
+    /// So many nodes have been made in the folder, as far as the server knows.
+    void use_numbers_up(std::int64_t count)
+    {
+        by.make(bucket_of("k"));
+        BOOST_TEST(by.make(folder).ok());
+        // It writes all that it has when it starts.
+        server->kill();
+        server->start();
+        server->kill();
+        const auto command = "/usr/bin/python3 '" COLOCK_USE_NUMBERS_UP "' '" + server->data().string() + "' '" +
+                             by.path(folder) + "' " + std::to_string(count);
+        BOOST_TEST_REQUIRE(std::system(command.c_str()) == 0);
+        server->start();
+        by.until([&] { return by.talk->connected(); });
+    }
+    /// Of the only node.
+    std::string number() const
+    {
+        const auto all = nodes();
+        BOOST_TEST_REQUIRE(all.size() == 1U);
+        return all[0].substr(all[0].rfind('-') + 1);
     }
 
     client by;
@@ -200,6 +224,56 @@ BOOST_FIXTURE_TEST_CASE(who_holds_in_a_folder_that_was_made_anew_is_seen_under_w
     BOOST_TEST(!run(one.try_acquire("k")).has_value());
     BOOST_TEST(nodes().size() == 1U);
     BOOST_TEST(by.finish([&](replied done) { by.talk->ask().leave(last.text, company::none, std::move(done)); }).ok());
+    take_turns(one, 1);
+    check_end();
+}
+
+/// All that come after it have the same.
+BOOST_FIXTURE_TEST_CASE(the_highest_number_of_a_folder_is_nobodys, watched_server)
+{
+    constexpr std::int64_t highest = 2'147'483'647;
+    use_numbers_up(highest - 10);
+    auto& one = add();
+    take_turns(one, 9);
+    auto held = run(one.acquire("k"));
+    BOOST_TEST(number() == std::to_string(highest - 1));
+    run(held.release(on_failure::raise));
+    // Nobody else is there: it begins anew.
+    auto& two = add();
+    held = run(two.acquire("k"));
+    BOOST_TEST(number() == "0000000000");
+    for (const auto mode : {lock_mode::shared, lock_mode::exclusive})
+        BOOST_TEST(!run(one.try_acquire("k", {.mode = mode})).has_value());
+    run(held.release(on_failure::raise));
+    take_turns(one, 1);
+    check_end();
+}
+
+BOOST_FIXTURE_TEST_CASE(whoever_waits_with_the_highest_number_of_a_folder_waits_for_a_new_one, watched_server)
+{
+    constexpr std::int64_t highest = 2'147'483'647;
+    use_numbers_up(highest - 1);
+    auto &one = add(), &two = add(), &three = add();
+    auto held = run(one.acquire("k"));
+    for (const auto mode : {lock_mode::shared, lock_mode::exclusive})
+        BOOST_TEST(!run(two.try_acquire("k", {.mode = mode})).has_value());
+    auto second = queue(two), third = queue(three);
+    BOOST_TEST((!second.done() && !third.done()));
+    run(held.release(on_failure::raise));
+    const auto finish = [&](running<lock>& waiting) {
+        try {
+            auto got = waiting.get(io);
+            for (const auto& each : nodes())
+                BOOST_TEST(each.find("-x-00000") != std::string::npos, each);
+            run(got.release(on_failure::raise));
+        } catch (const error& failed) {
+            BOOST_TEST((failed.code() == errc::unavailable), failed.what());
+        }
+    };
+    until([&] { return second.done() || third.done(); });
+    const bool was_second = second.done();
+    finish(was_second ? second : third);
+    finish(was_second ? third : second);
     take_turns(one, 1);
     check_end();
 }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,6 +75,8 @@ public:
     void launch(const std::vector<std::string>& environment = {});
     /// The second.
     void wait_until_serving();
+    /// What it has on disk.
+    [[nodiscard]] std::filesystem::path data() const { return folder_ / "data"; }
     /// More of its configuration, from its next start on.
     void configure(std::string lines) { peers_ = std::move(lines); }
 

@@ -83,16 +83,21 @@ BOOST_AUTO_TEST_CASE(as_many_transactions_as_its_number_may_have_made_another_fo
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_highest_number_is_followed_by_none)
+/// The server gives it again and again.
+BOOST_AUTO_TEST_CASE(the_highest_number_follows_none)
 {
     constexpr auto highest = std::numeric_limits<std::int32_t>::max();
     visitor f;
-    f.visit({highest - 1, 1000});
-    BOOST_TEST(f.enter({highest, 1001}));
+    f.visit({highest - 2, 1000});
+    BOOST_TEST(f.enter({highest - 1, 1001}));
     f.leave();
-    BOOST_TEST(!f.enter({std::numeric_limits<std::int32_t>::min(), 1002}));
-    f.visit({-5, 1003});
-    BOOST_TEST(!f.enter({-4, 1004}));
+    BOOST_TEST(!f.enter({highest, 1002}));
+    f.visit({highest, 1003});
+    BOOST_TEST(!f.enter({highest, 1004}));
+    f.visit({highest, 1005});
+    BOOST_TEST(!f.enter({std::numeric_limits<std::int32_t>::min(), 1006}));
+    f.visit({-5, 1007});
+    BOOST_TEST(!f.enter({-4, 1008}));
 }
 
 BOOST_AUTO_TEST_CASE(only_the_one_that_was_seen_there_leaves)
