@@ -33,14 +33,14 @@ public:
     };
 
     /// A node of ours was made. True if it is known to be alone there.
-    /// \param counted the server has counted it, and no other
-    [[nodiscard]] bool entered(std::string_view folder, node which, bool counted)
+    /// \param crowd how many the server has counted there, which is certain; 0: it has not
+    [[nodiscard]] bool entered(std::string_view folder, node which, std::int32_t crowd)
     {
         if (table_.empty())
             table_.resize(size);
         auto& known = table_[index_of(folder)];
         const bool is_next = known.gone && known.folder == folder && follows(known.last, which);
-        if (!is_next && !counted) {
+        if (crowd == 0 ? !is_next : crowd > 1) {
             if (known.folder == folder)
                 known = {};
             return false;

@@ -7,6 +7,7 @@
 #include "zookeeper/operations/request_operation.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -255,13 +256,18 @@ private:
         }
     }
 
+    [[nodiscard]] std::optional<place> place_of(std::string_view node) const
+    {
+        return parse_node(config().layout, node.substr(node.rfind('/') + 1));
+    }
+
     /// True if nobody else can be there.
     [[nodiscard]] bool note_place(const reply& got)
     {
         if (!config().standard())
             return false;
-        const auto at = parse_node(config().layout, std::string_view(got.text).substr(folder_.size() + 1));
-        return at && talks().lines().entered(folder_, {at->number, got.stat.created_in}, got.crowd == 1);
+        const auto at = place_of(got.text);
+        return at && talks().lines().entered(folder_, {at->number, got.stat.created_in}, got.crowd);
     }
 
     void note_folders(folder_memory::found how)
@@ -408,8 +414,7 @@ private:
     /// Others may have the same one.
     [[nodiscard]] bool has_worn_number() const
     {
-        const auto& node = state_of(*claim_).node;
-        const auto at = parse_node(config().layout, std::string_view(node).substr(node.rfind('/') + 1));
+        const auto at = place_of(state_of(*claim_).node);
         return at && !is_sound(at->number);
     }
 

@@ -20,7 +20,7 @@ struct visitor
     bool enter(line_memory::node which, bool counted = false)
     {
         last = which;
-        return lines.entered("/f", which, counted);
+        return lines.entered("/f", which, counted ? 1 : 0);
     }
     bool enter_next() { return enter({last.number + 1, last.created_in + distance}); }
     void leave() { lines.left("/f", last.created_in); }
@@ -55,6 +55,15 @@ BOOST_AUTO_TEST_CASE(who_follows_one_that_was_alone_and_has_gone_is_alone)
     BOOST_TEST(!f.enter({14, 1004}));
     f.leave();
     BOOST_TEST(!f.enter({15, 1005}));
+}
+
+BOOST_AUTO_TEST_CASE(a_count_is_more_certain_than_a_number)
+{
+    visitor f;
+    f.visit({10, 1000});
+    BOOST_TEST(!f.lines.entered("/f", {11, 1001}, 2));
+    f.lines.left("/f", 1001);
+    BOOST_TEST(!f.enter({12, 1002}));
 }
 
 BOOST_AUTO_TEST_CASE(another_number_says_that_somebody_was_there)
@@ -114,16 +123,16 @@ BOOST_AUTO_TEST_CASE(each_folder_is_known_by_its_name)
     line_memory lines;
     lines.left("/f", 1);
     BOOST_TEST(!lines.expects("/f"));
-    BOOST_TEST(lines.entered("/f", {10, 1000}, true));
+    BOOST_TEST(lines.entered("/f", {10, 1000}, 1));
     lines.left("/f", 1000);
     // However many there are, and whichever share a place.
     for (int i = 0; i < 5000; ++i)
-        BOOST_TEST(!lines.entered("/" + std::to_string(i), {11, 1001}, false));
-    BOOST_TEST(lines.entered("/f", {11, 1001}, false));
+        BOOST_TEST(!lines.entered("/" + std::to_string(i), {11, 1001}, 0));
+    BOOST_TEST(lines.entered("/f", {11, 1001}, 0));
     for (int i = 0; i < 5000; ++i)
-        static_cast<void>(lines.entered("/" + std::to_string(i), {11, 1001}, true));
+        static_cast<void>(lines.entered("/" + std::to_string(i), {11, 1001}, 1));
     lines.left("/f", 1001);
-    BOOST_TEST(!lines.entered("/f", {12, 1002}, false));
+    BOOST_TEST(!lines.entered("/f", {12, 1002}, 0));
 }
 
 BOOST_AUTO_TEST_CASE(what_was_so_several_times_is_expected)
