@@ -194,11 +194,11 @@ void session::send()
         return;
     runtime_->sends_soon = false;
     const bool has_more = asked_.flush();
+    runtime_->line.let_go();
     // Or what the driver refuses at once.
     if (has_more || handle_->has_told())
         post_step();
     arm();
-    runtime_->line.let_go();
 }
 
 void session::send_soon()

@@ -33,23 +33,30 @@ bool socket_watch::follow(int drivers, bool stood)
     if (own_ && cookie == cookie_)
         return false;
     drop();
-    boost::system::error_code failed;
-    const int copy = ::fcntl(drivers, F_DUPFD_CLOEXEC, 0);
-    own_.emplace(executor_);
-    own_->assign(copy, failed);
-    if (failed) {
-        ::close(copy);
-        own_.reset();
-    }
+    own_ = copy_of(drivers);
     drivers_ = drivers;
     cookie_ = cookie;
     return true;
+}
+
+std::optional<socket_watch::descriptor> socket_watch::copy_of(int socket) const
+{
+    std::optional<descriptor> made(executor_);
+    boost::system::error_code failed;
+    const int copy = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
+    made->assign(copy, failed);
+    if (failed) {
+        ::close(copy);
+        made.reset();
+    }
+    return made;
 }
 
 void socket_watch::drop() noexcept
 {
     drivers_ = -1;
     own_.reset();
+    writer_.reset();
     ++number_;
 }
 
@@ -94,6 +101,8 @@ void socket_watch::disown() noexcept
     ::dup3(nowhere, drivers_, O_CLOEXEC);
     // What waits for the parent's sockets may be shared still: to take ours out would take out the parent's.
     ::dup3(nowhere, own_->native_handle(), O_CLOEXEC);
+    if (writer_)
+        ::dup3(nowhere, writer_->native_handle(), O_CLOEXEC);
     ::close(nowhere);
     drop();
 }

@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 
 namespace colock::zookeeper::detail {
 
-/// The driver's socket, as Asio sees it: a descriptor of our own for the same socket, because the driver closes its
+/// The driver's socket, as Asio sees it: descriptors of our own for the same socket, because the driver closes its
 /// own, and its next socket gets the same number.
 ///
 /// Thread safety: none.
@@ -37,10 +37,20 @@ public:
     /// Counts sockets: a wait that began on an earlier one tells nothing of this one, though it may end after it.
     [[nodiscard]] unsigned number() const noexcept { return number_; }
     template <class Handler>
-    void wait(asio::posix::descriptor_base::wait_type what, Handler handler)
+    void wait_readable(Handler handler)
     {
-        own_->async_wait(what, std::move(handler));
+        own_->async_wait(asio::posix::descriptor_base::wait_read, std::move(handler));
     }
+    /// On a descriptor that lasts as long as the wait: one that was waited for to be writable is reported as such at
+    /// every later wait, too.
+    template <class Handler>
+    void wait_writable(Handler handler)
+    {
+        if (!writer_)
+            writer_ = copy_of(own_->native_handle());
+        (writer_ ? *writer_ : *own_).async_wait(asio::posix::descriptor_base::wait_write, std::move(handler));
+    }
+    void end_wait_writable() noexcept { writer_.reset(); }
 
     /// Ends the connection, whoever has a descriptor for it.
     void cut() noexcept;
@@ -61,8 +71,12 @@ public:
 private:
     using descriptor = asio::posix::basic_stream_descriptor<asio::any_io_executor>;
 
+    /// Nothing, if there can be none.
+    [[nodiscard]] std::optional<descriptor> copy_of(int socket) const;
+
     asio::any_io_executor executor_;
     std::optional<descriptor> own_;
+    std::optional<descriptor> writer_;
     int drivers_ = -1;
     /// The kernel's name of the socket, which it does not use again.
     std::uint64_t cookie_ = 0;

@@ -4,7 +4,6 @@
 #include "zookeeper/socket_watch.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/posix/descriptor_base.hpp>
 #include <boost/system/error_code.hpp>
 
 #include <utility>
@@ -33,10 +32,13 @@ public:
     template <class Ready>
     void listen(bool writes, Ready ready)
     {
-        using descriptor = asio::posix::descriptor_base;
-        begin(reading_, descriptor::wait_read, [ready] { ready(true); });
-        if (writes)
-            begin(writing_, descriptor::wait_write, [ready] { ready(false); });
+        if (!std::exchange(reading_, true))
+            socket_.wait_readable(when_ended(reading_, [ready] { ready(true); }));
+        if (writes && !std::exchange(writing_, true))
+            socket_.wait_writable(when_ended(writing_, [this, ready] {
+                socket_.end_wait_writable();
+                ready(false);
+            }));
     }
 
     void hold_back() noexcept
@@ -51,17 +53,16 @@ public:
     }
 
 private:
+    /// Unless the wait was of another socket.
     template <class Then>
-    void begin(bool& armed, asio::posix::descriptor_base::wait_type what, Then then)
+    [[nodiscard]] auto when_ended(bool& armed, Then then)
     {
-        if (std::exchange(armed, true))
-            return;
-        socket_.wait(what, [this, &armed, then, number = socket_.number()](const boost::system::error_code& failed) {
+        return [this, &armed, then, number = socket_.number()](const boost::system::error_code& failed) {
             if (failed || number != socket_.number())
                 return;
             armed = false;
             then();
-        });
+        };
     }
 
     socket_watch socket_;

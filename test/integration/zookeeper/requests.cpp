@@ -72,6 +72,21 @@ BOOST_FIXTURE_TEST_CASE(a_node_is_made_read_and_removed, connected)
     BOOST_TEST((remove("t/n-0000000000").what == status::no_node));
 }
 
+BOOST_FIXTURE_TEST_CASE(no_handler_runs_but_what_sends_and_what_is_told, connected)
+{
+    constexpr int requests = 50;
+    int handlers = 0;
+    for (int i = 0; i < requests; ++i) {
+        std::optional<reply> answer;
+        talk->ask().exists(path("t"), [&](reply got) { answer = std::move(got); });
+        for (io->restart(); !answer.has_value(); ++handlers)
+            io->run_one();
+    }
+    // And now and then a beat.
+    BOOST_TEST(handlers >= 2 * requests);
+    BOOST_TEST(handlers < 2 * requests + requests / 2);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_container_is_made, connected)
 {
     BOOST_TEST(make("t/c", node_kind::container).ok());
