@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/random_mix.hpp"
 
+#include <algorithm>
+
 using namespace colock::testing;
 using namespace std::chrono_literals;
 
@@ -11,6 +13,9 @@ constexpr std::uint32_t mixes = 100;
 /// Far more than all of a mix takes, and far less than until somebody who was not woken looks again.
 constexpr auto watch_dog = 10min;
 
+/// A turn of somebody may take dozens of steps: with longer ones a few such turns would last until the watch dog barks.
+constexpr colock::lease_clock::duration longest_step = 100ms;
+
 /// The clock is turned in ever longer steps while nobody gets on.
 void run(random_mix& mix)
 {
@@ -19,7 +24,7 @@ void run(random_mix& mix)
     try {
         for (std::size_t turns = 0; !mix.ended() && colock::lease_clock::now() < deadline;) {
             virtual_clock::advance(mix.io(), step);
-            step = mix.turns() == turns ? 2 * step : 50us;
+            step = mix.turns() == turns ? std::min(2 * step, longest_step) : 50us;
             turns = mix.turns();
         }
     } catch (const stuck& busy) {
