@@ -174,29 +174,32 @@ double process_cpu_us(const char* name)
     return (user + system) * 1e6 / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
+void run_round(const race& of, std::vector<rival>& rivals, std::size_t warming,
+    const std::function<double(const race&)>& server_cpu_us)
+{
+    std::vector<std::vector<rate>> found(rivals.size());
+    // Each begins with another rival: what one leaves behind in the server is not always to the cost of the same.
+    const auto begin = rivals.front().found.size();
+    for (std::size_t turn = 0; turn < warming + of.turns; ++turn)
+        for (std::size_t i = 0; i < rivals.size(); ++i) {
+            const auto next = (begin + turn + i) % rivals.size();
+            const auto before = server_cpu_us(of);
+            auto last = rivals[next].run(of);
+            last.server_us_per_pair = (server_cpu_us(of) - before) / std::max(last.pairs, 1.0);
+            if (turn >= warming)
+                found[next].push_back(last);
+        }
+    for (std::size_t i = 0; i < rivals.size(); ++i)
+        rivals[i].found.push_back(together(found[i]));
+}
+
 void run_rounds(const race& of, std::vector<rival>& rivals, std::size_t rounds,
     const std::function<double(const race&)>& server_cpu_us)
 {
     for (rival& each : rivals)
         each.found.clear();
-    // Each begins with another rival: what one leaves behind in the server is not always to the cost of the same. One
-    // round more, the first, is not counted, so that nobody has to warm up the server for the others.
-    const std::size_t warming = rounds > 1 ? of.turns : 0;
-    const auto turns = warming + rounds * of.turns;
-    for (std::size_t turn = 0; turn < turns; ++turn)
-        for (std::size_t i = 0; i < rivals.size(); ++i) {
-            rival& each = rivals[(turn + i) % rivals.size()];
-            const auto before = server_cpu_us(of);
-            each.found.push_back(each.run(of));
-            rate& last = each.found.back();
-            last.server_us_per_pair = (server_cpu_us(of) - before) / std::max(last.pairs, 1.0);
-        }
-    for (rival& each : rivals) {
-        std::vector<rate> found;
-        for (std::size_t first = warming; first < turns; first += of.turns)
-            found.push_back(together(std::span(each.found).subspan(first, of.turns)));
-        each.found = std::move(found);
-    }
+    for (std::size_t round = 0; round < rounds; ++round)
+        run_round(of, rivals, round == 0 && rounds > 1 ? of.turns : 0, server_cpu_us);
 }
 
 std::string of_rounds(std::size_t rounds, std::size_t turns)

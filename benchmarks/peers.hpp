@@ -55,7 +55,11 @@ struct rival
 [[nodiscard]] double process_cpu_us(const char* name);
 
 /// All in turn, so that what happens to the machine happens to all of them.
+/// \param warming turns before it that are not counted, so that nobody has to warm up the server for the others
 /// \param server_cpu_us CPU time that the server has used since its start
+void run_round(const race& of, std::vector<rival>& rivals, std::size_t warming,
+    const std::function<double(const race&)>& server_cpu_us);
+/// As many as that, after one that is not counted; what was found before is forgotten.
 void run_rounds(const race& of, std::vector<rival>& rivals, std::size_t rounds,
     const std::function<double(const race&)>& server_cpu_us);
 [[nodiscard]] std::string of_rounds(std::size_t rounds, std::size_t turns = 1);

@@ -5,7 +5,11 @@
 #include "held_locks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdlib>
+#include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,9 +22,55 @@ namespace {
 constexpr std::string_view worker_program = "worker-program";
 constexpr std::size_t processes = 4;
 
-double zookeeper_cpu_us(const race&)
+std::string url_of(const race& at)
 {
-    return process_cpu_us("COLOCK_TEST_ZOOKEEPER_ID");
+    return std::string(zookeeper_scheme) + "://" + at.host + ':' + at.port;
+}
+
+/// Those that scripts/servers.sh has started: the names of the variables that say where they are.
+constexpr std::array started{"COLOCK_TEST_ZOOKEEPER", "COLOCK_TEST_ZOOKEEPER_2", "COLOCK_TEST_ZOOKEEPER_3"};
+
+double zookeeper_cpu_us(const race& at)
+{
+    for (const std::string name : started) {
+        const char* const url = std::getenv(name.c_str());
+        if (url && url == url_of(at))
+            return process_cpu_us((name + "_ID").c_str());
+    }
+    return std::numeric_limits<double>::quiet_NaN();
+}
+
+/// The one that was named, and those that were started with it.
+std::vector<race> servers_of(const options& settings)
+{
+    std::vector<race> all{race_of(zookeeper_scheme, settings)};
+    const char* const first = std::getenv(started.front());
+    if (!first || first != url_of(all.front()))
+        return all;
+    for (const char* const name : std::span(started).subspan(1))
+        if (const char* const url = std::getenv(name)) {
+            const auto at = race_at(zookeeper_scheme, url).value();
+            all.push_back(all.front());
+            all.back().host = at.host;
+            all.back().port = at.port;
+        }
+    return all;
+}
+
+/// Each on another server. What one and the same program reaches, and by how much another is slower, differs by a tenth
+/// and more between servers that were started alike: it depends on what their compilers made of the first seconds.
+void run_rounds_everywhere(std::vector<race> servers, const race& of, std::vector<rival>& rivals, std::size_t rounds)
+{
+    if (servers.size() == 1)
+        return run_rounds(of, rivals, rounds, zookeeper_cpu_us);
+    for (rival& each : rivals)
+        each.found.clear();
+    for (std::size_t round = 0; round < rounds; ++round) {
+        race there = of;
+        there.host = servers[round % servers.size()].host;
+        there.port = servers[round % servers.size()].port;
+        run_round(there, rivals, 1, zookeeper_cpu_us);
+    }
 }
 
 /// How many times Curator's rate.
@@ -60,11 +110,12 @@ std::vector<rival> with_programs(
 
 chart run_uncontended(const options& settings, report& found)
 {
-    race of = race_of(zookeeper_scheme, settings);
+    const auto servers = servers_of(settings);
+    race of = servers.front();
     auto rivals = with_programs(
         {
             {"colock", rival::kind::ours,
-                [&](const race& now) { return run_ours(settings.backend, now, colock::lock_mode::exclusive); }},
+                [&](const race& now) { return run_ours(url_of(now), now, colock::lock_mode::exclusive); }},
             {"raw", rival::kind::raw, run_raw_nodes},
         },
         settings, found);
@@ -79,9 +130,9 @@ chart run_uncontended(const options& settings, report& found)
         // What goes one by one waits for processors to wake up, most of the time: the rate of two seconds is that of
         // the next two only within a quarter.
         of.turns = each.in_flight == 1 ? 4 : 1;
-        run_rounds(of, rivals, settings.rounds, zookeeper_cpu_us);
+        run_rounds_everywhere(servers, of, rivals, settings.rounds);
         found.begin("ZooKeeper: " + std::to_string(of.in_flight) + " in flight, each on keys of its own, " +
-                    of_rounds(settings.rounds, of.turns));
+                    of_rounds(settings.rounds, of.turns) + (servers.size() > 1 ? ", each on another server" : ""));
         for (const rival& one : rivals)
             found.add({one.name + ", pairs per second", speed(one), "/s"});
         measurement reached{"colock / raw", ratio(rivals[0], rivals[1]), "x"};
@@ -166,11 +217,12 @@ void run_apart(const options& settings, report& found)
 /// A server that has just started is slower than it will be, until it has compiled what it does most of the time.
 void warm_up(const options& settings)
 {
-    race of = race_of(zookeeper_scheme, settings);
-    of.in_flight = 256;
-    of.keys = 256;
-    of.time *= 10;
-    static_cast<void>(run_raw_nodes(of));
+    for (race of : servers_of(settings)) {
+        of.in_flight = 256;
+        of.keys = 256;
+        of.time *= 10;
+        static_cast<void>(run_raw_nodes(of));
+    }
 }
 
 } // namespace

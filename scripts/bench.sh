@@ -85,6 +85,8 @@ if [ $docs = yes ]; then
     options=(--seconds 2 --markdown "$scratch/tables" --svg "$root/docs/benchmarks-$name.svg" "${options[@]}")
 fi
 
+# What was found is written down before a missed limit is told.
+status=0
 case $backend in
 redis | zookeeper | mongodb)
     address=COLOCK_TEST_${backend^^}
@@ -94,14 +96,18 @@ redis | zookeeper | mongodb)
         [ -n "${COLOCK_BENCH:-}" ] || "$root/scripts/setup.sh" mongodb_native >&2
         [ ! -x "$colock_mongodb_native/bin/secantusd-rs" ] || backend=mongodb_native
     fi
+    servers=("$backend")
+    # Beside others each round has one of its own.
+    [ "$backend$with_peers" != zookeeperyes ] || servers=(zookeeper zookeeper zookeeper)
     # shellcheck disable=SC2016
-    env -u "$address" "$root/scripts/servers.sh" run "$backend" -- \
-        bash -c '[ -n "${!1:-}" ] || exit 77; "$0" --backend "${!1}" "${@:2}"' "$bench" "$address" "${options[@]}"
+    env -u "$address" "$root/scripts/servers.sh" run "${servers[@]}" -- \
+        bash -c '[ -n "${!1:-}" ] || exit 77; "$0" --backend "${!1}" "${@:2}"' "$bench" "$address" "${options[@]}" ||
+        status=$?
     ;;
-*) "$bench" --backend "$backend" "${options[@]}" ;;
+*) "$bench" --backend "$backend" "${options[@]}" || status=$? ;;
 esac
 
-[ $docs = yes ] || exit 0
+[ $docs = yes ] && [ -s "$scratch/tables" ] || exit "$status"
 awk -v tables="$scratch/tables" -v mark="<!-- measured: $name -->" '
     /^<!-- \/measured -->$/ { inside = 0 }
     !inside { print }
@@ -109,3 +115,4 @@ awk -v tables="$scratch/tables" -v mark="<!-- measured: $name -->" '
 ' "$root/docs/benchmarks.md" >"$scratch/page"
 cat "$scratch/page" >"$root/docs/benchmarks.md"
 say "wrote docs/benchmarks.md"
+exit "$status"

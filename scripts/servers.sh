@@ -11,7 +11,8 @@
 #   COLOCK_TEST_MONGODB    mongodb://127.0.0.1:PORT, the same; not set where no server can be had. For mongodb_native, too:
 #                          the same in another make, if scripts/setup.sh has built it
 #
-# With _ID behind its name, that of the server's process if it was started here.
+# With _ID behind its name, that of the server's process if it was started here. What is named again is started once
+# more, as COLOCK_TEST_REDIS_2, ..., and so on.
 #
 # Tests that hurt their servers start their own from these, which are exported too:
 #
@@ -94,7 +95,7 @@ mongodb_answers() { { exec {socket}<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null && e
 #
 # A port cannot be reserved for another process, so one is tried, and another if the server could not have it.
 start() {
-    local folder=$scratch/$1 port child
+    local folder=$scratch/$2 port child
     mkdir -p "$folder"
     for _ in {1..10}; do
         port=$((20000 + RANDOM % 12000))
@@ -119,8 +120,11 @@ start() {
     fail "$1 did not start"
 }
 
+declare -A named=()
 for server in "${servers[@]}"; do
     variable=COLOCK_TEST_${server^^}
+    named[$server]=$((${named[$server]:-0} + 1))
+    [ "${named[$server]}" = 1 ] || variable+=_${named[$server]}
     if [ "$server" = mongodb_native ]; then
         # It knows no fail points.
         export COLOCK_MONGODB_SERVER=$colock_mongodb_native/bin/secantusd-rs COLOCK_MONGODB_OPTIONS='--log-level WARNING'
