@@ -180,6 +180,7 @@ void run_round(const race& of, std::vector<rival>& rivals, std::size_t warming,
     std::vector<std::vector<rate>> found(rivals.size());
     // Each begins with another rival: what one leaves behind in the server is not always to the cost of the same.
     const auto begin = rivals.front().found.size();
+    std::clog << "bench: " << of.in_flight << " in flight on " << of.keys << " keys, round " << begin + 1 << std::endl;
     for (std::size_t turn = 0; turn < warming + of.turns; ++turn)
         for (std::size_t i = 0; i < rivals.size(); ++i) {
             const auto next = (begin + turn + i) % rivals.size();
