@@ -66,7 +66,7 @@ bool client::takes_more() noexcept
 {
     if (!run().talks.ask())
         return false;
-    run().talks.note_use();
+    run().talks.begin_asking();
     return true;
 }
 

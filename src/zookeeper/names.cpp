@@ -128,7 +128,8 @@ std::string with_dashes(std::string_view id)
 
 bool is_id(std::string_view text)
 {
-    return text.size() == id_size && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+    return text.size() == id_size &&
+           std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 } // namespace

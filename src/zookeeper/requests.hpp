@@ -72,6 +72,7 @@ public:
     void sync(const std::string& path, replied done);
     void multi(std::vector<change> changes, replied done);
 
+    [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
     /// Sends what was asked for. True if there is more, which is for another turn.
     [[nodiscard]] bool flush();
     /// What was asked for, and is not sent: to be told so.

@@ -50,6 +50,8 @@ struct session::runtime
     bool stepping = false;
     /// What is asked for goes out in a handler that is posted, unless it does before.
     bool sends_soon = false;
+    /// Whoever asks says when all is asked.
+    bool is_asked = false;
     /// Between two rounds through the list of servers.
     bool resting = false;
 
@@ -171,10 +173,11 @@ void session::post_step()
 void session::step(bool reads, bool writes)
 {
     const auto self = shared_from_this();
+    bool has_only_read = false;
     if (phase_ == phase::driving) {
         runtime_->stepping = true;
         if (reads || writes)
-            process(reads, writes);
+            has_only_read = process(reads, writes) && !writes;
         collect();
     }
     const auto told = tell();
@@ -184,12 +187,22 @@ void session::step(bool reads, bool writes)
     // Last: whoever was told something has asked for more. Many have asked for more than this turn has time for.
     if (told > few_told)
         send_soon();
+    else if (has_only_read && asked_.empty())
+        listen(false); // The driver said what it wants when it was given what it has answered now.
     else
         send();
 }
 
+void session::begin_asking() noexcept
+{
+    if (runtime_)
+        runtime_->is_asked = true;
+}
+
 void session::send()
 {
+    if (runtime_)
+        runtime_->is_asked = false;
     if (!runtime_ || phase_ != phase::driving || runtime_->stepping)
         return;
     runtime_->sends_soon = false;
@@ -211,8 +224,9 @@ void session::send_soon()
     });
 }
 
-void session::process(bool reads, bool writes)
+bool session::process(bool reads, bool writes)
 {
+    const bool stood = life_.connected();
     auto& socket = runtime_->line.socket();
     if (reads && life_.seen() == handle::phase::greeting && is_strange_greeting(socket)) {
         refuse_greeting(socket);
@@ -224,14 +238,15 @@ void session::process(bool reads, bool writes)
         look(before);
         if (made == handle::progress::failed) {
             socket.drop();
-            return;
+            return false;
         }
         writes = false;
         // What comes unasked, now or later, is heard of in its own turn.
         if (made == handle::progress::nothing || !reads || handle_->unanswered() == 0)
-            return;
+            return stood && life_.connected();
     }
     post_step();
+    return false;
 }
 
 void session::look(lease_clock::time_point before)
@@ -354,7 +369,7 @@ bool session::take_request()
 {
     if (!connected() || handle_->has_hung_up())
         return false;
-    if (!runtime_->stepping)
+    if (!runtime_->stepping && !runtime_->is_asked)
         send_soon();
     return true;
 }

@@ -54,6 +54,8 @@ public:
     [[nodiscard]] bool connected() const noexcept;
     [[nodiscard]] const session_life& life() const noexcept { return life_; }
     [[nodiscard]] requests& ask() noexcept { return asked_; }
+    /// What is asked from now on is sent by `send`, which follows in this turn.
+    void begin_asking() noexcept;
     /// What was asked until now is sent now, not at the end of this turn: nothing more is to come.
     void send();
 
@@ -84,7 +86,8 @@ private:
     void post_step();
     void send_soon();
     void step(bool reads, bool writes);
-    void process(bool reads, bool writes);
+    /// True if the connection stood before and stands still, and nothing more is there.
+    bool process(bool reads, bool writes);
     void look(lease_clock::time_point before);
     void arm();
     void listen(bool writes);

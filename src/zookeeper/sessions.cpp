@@ -130,6 +130,12 @@ requests* sessions::ask() noexcept
     return talk_ && talk_->connected() && plan_.takes_requests() ? &talk_->ask() : nullptr;
 }
 
+void sessions::begin_asking() noexcept
+{
+    used_ = true;
+    talk_->begin_asking();
+}
+
 void sessions::send()
 {
     if (talk_)

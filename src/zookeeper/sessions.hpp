@@ -68,8 +68,8 @@ public:
     [[nodiscard]] bool is_denied() const noexcept { return plan_.demoted() && !plan_.idle(); }
     /// Whoever waited for one that is denied was told.
     void refused();
-    /// Something is sent.
-    void note_use() noexcept { used_ = true; }
+    /// Something is asked, and sent in this turn.
+    void begin_asking() noexcept;
     /// It need not wait for more.
     void send();
 

@@ -166,6 +166,27 @@ BOOST_FIXTURE_TEST_CASE(nobody_counts_for_one_that_was_alone_time_after_time, wa
     check_end();
 }
 
+/// What a lock is acquired and released by: each time a handler of its caller, one that asks, and one that hears; for
+/// the timer of the lease, one; and of what is done now and then, some.
+BOOST_FIXTURE_TEST_CASE(a_pair_takes_few_handlers, one_server)
+{
+    constexpr int pairs = 50;
+    const auto one = add();
+    const auto take_turns = [](locker by) -> asio::awaitable<void> {
+        for (int i = 0; i < pairs; ++i) {
+            auto held = co_await by.acquire("k");
+            co_await held.release(on_failure::raise);
+        }
+    };
+    run(take_turns(one));
+    const auto turns = start(io, take_turns(one));
+    int handlers = 0;
+    for (io.restart(); !turns.done(); ++handlers)
+        io.run_one();
+    BOOST_TEST(handlers >= 6 * pairs);
+    BOOST_TEST(handlers < 8 * pairs);
+    check_end();
+}
 BOOST_FIXTURE_TEST_CASE(whoever_comes_after_one_that_was_alone_time_after_time_is_seen, watched_server)
 {
     auto one = add();
