@@ -307,7 +307,10 @@ void session::arm()
 
 void session::listen(bool writes)
 {
-    runtime_->line.listen(writes, [self = shared_from_this()](bool reads) {
+    // Not before the connection stands: the driver, told that one which fails can be read, would lose what it reads
+    // into.
+    const bool is_there = life_.seen() != handle::phase::connecting;
+    runtime_->line.listen(is_there, writes, [self = shared_from_this()](bool reads) {
         // It may have begun to close since.
         if (self->phase_ == phase::closing)
             self->go_on_closing(reads);

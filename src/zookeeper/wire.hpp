@@ -30,9 +30,9 @@ public:
     }
     /// \param ready called with whether it is there to be read; keeps this
     template <class Ready>
-    void listen(bool writes, Ready ready)
+    void listen(bool reads, bool writes, Ready ready)
     {
-        if (!std::exchange(reading_, true))
+        if (reads && !std::exchange(reading_, true))
             socket_.wait_readable(when_ended(reading_, [ready] { ready(true); }));
         if (writes && !std::exchange(writing_, true))
             socket_.wait_writable(when_ended(writing_, [this, ready] {
