@@ -59,7 +59,7 @@ struct rival
 /// \param server_cpu_us CPU time that the server has used since its start
 void run_round(const race& of, std::vector<rival>& rivals, std::size_t warming,
     const std::function<double(const race&)>& server_cpu_us);
-/// As many as that, after one that is not counted; what was found before is forgotten.
+/// As many as that, after one that is not counted if they are several; what was found before is forgotten.
 void run_rounds(const race& of, std::vector<rival>& rivals, std::size_t rounds,
     const std::function<double(const race&)>& server_cpu_us);
 [[nodiscard]] std::string of_rounds(std::size_t rounds, std::size_t turns = 1);

@@ -58,8 +58,9 @@ std::vector<race> servers_of(const options& settings)
 }
 
 /// Each on another server. What one and the same program reaches, and by how much another is slower, differs by a tenth
-/// and more between servers that were started alike: it depends on what their compilers made of the first seconds.
-void run_rounds_everywhere(std::vector<race> servers, const race& of, std::vector<rival>& rivals, std::size_t rounds)
+/// and more between servers that were started alike, presumably by what their compilers made of the first seconds.
+void run_rounds_everywhere(
+    const std::vector<race>& servers, const race& of, std::vector<rival>& rivals, std::size_t rounds)
 {
     if (servers.size() == 1)
         return run_rounds(of, rivals, rounds, zookeeper_cpu_us);

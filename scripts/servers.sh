@@ -11,8 +11,8 @@
 #   COLOCK_TEST_MONGODB    mongodb://127.0.0.1:PORT, the same; not set where no server can be had. For mongodb_native, too:
 #                          the same in another make, if scripts/setup.sh has built it
 #
-# With _ID behind its name, that of the server's process if it was started here. What is named again is started once
-# more, as COLOCK_TEST_REDIS_2, ..., and so on.
+# With _ID behind its name, that of the server's process if it was started here. A server that is named twice is started
+# twice, the second time as COLOCK_TEST_REDIS_2, and so on.
 #
 # Tests that hurt their servers start their own from these, which are exported too:
 #
