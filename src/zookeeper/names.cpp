@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <functional>
 #include <span>
 
 namespace colock::zookeeper::detail {
@@ -18,14 +19,23 @@ constexpr std::string_view hex_digits = "0123456789ABCDEF";
 constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 constexpr char base64_mark = '~';
 
+/// By byte.
+constexpr auto stand_for_themselves = [] {
+    std::array<bool, 256> found{};
+    for (const char c : alphabet)
+        found[static_cast<unsigned char>(c)] = true;
+    return found;
+}();
+
 bool stands_for_itself(char c)
 {
-    return alphabet.find(c) != std::string_view::npos;
+    return stand_for_themselves[static_cast<unsigned char>(c)];
 }
 
 std::string to_percent(std::string_view key)
 {
     std::string text;
+    text.reserve(key.size() + 2 * static_cast<std::size_t>(std::ranges::count_if(key, std::not_fn(stands_for_itself))));
     for (const char c : key) {
         if (stands_for_itself(c)) {
             text += c;
@@ -162,12 +172,23 @@ std::string bucket_of(std::string_view key)
 
 std::string node_prefix(layout how, std::string_view id, role wants)
 {
-    if (how == layout::standard)
-        return std::string(id) + (wants == role::exclusive ? "-x-" : "-s-");
+    std::string prefix;
+    if (how == layout::standard) {
+        constexpr std::string_view exclusive = "-x-";
+        prefix.reserve(id.size() + exclusive.size());
+        return prefix.append(id).append(wants == role::exclusive ? exclusive : "-s-");
+    }
     const std::string_view ending = how == layout::curator_mutex ? "-lock-"
                                     : wants == role::exclusive   ? "-__WRIT__"
                                                                  : "-__READ__";
-    return ("_c_" + with_dashes(id)).append(ending);
+    return prefix.append("_c_").append(with_dashes(id)).append(ending);
+}
+
+std::optional<std::int32_t> parse_number(std::string_view digits)
+{
+    std::int32_t number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    return error == std::errc() && end == digits.data() + digits.size() ? std::optional(number) : std::nullopt;
 }
 
 std::optional<place> parse_node(layout how, std::string_view name)
@@ -177,11 +198,8 @@ std::optional<place> parse_node(layout how, std::string_view name)
         const auto at = name.rfind(each.text);
         if (at == std::string_view::npos || (how == layout::standard && !is_id(name.substr(0, at))))
             continue;
-        const auto digits = name.substr(at + each.text.size());
-        place found{each.means, 0};
-        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), found.number);
-        if (error == std::errc() && end == digits.data() + digits.size())
-            return found;
+        if (const auto number = parse_number(name.substr(at + each.text.size())))
+            return place{each.means, *number};
     }
     return std::nullopt;
 }

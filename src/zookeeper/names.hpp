@@ -49,6 +49,9 @@ struct place
 /// \param id 32 hexadecimal digits
 [[nodiscard]] std::string node_prefix(layout how, std::string_view id, role wants);
 
+/// What stands behind that; nothing if it is no number.
+[[nodiscard]] std::optional<std::int32_t> parse_number(std::string_view digits);
+
 /// Nothing for a name that is none of that layout's.
 [[nodiscard]] std::optional<place> parse_node(layout how, std::string_view name);
 

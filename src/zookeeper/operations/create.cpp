@@ -6,6 +6,7 @@
 #include "zookeeper/operations/names.hpp"
 #include "zookeeper/operations/request_operation.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -256,9 +257,10 @@ private:
         }
     }
 
-    [[nodiscard]] std::optional<place> place_of(std::string_view node) const
+    /// That the server has given to our node.
+    [[nodiscard]] std::optional<std::int32_t> number_of(std::string_view node) const
     {
-        return parse_node(config().layout, node.substr(node.rfind('/') + 1));
+        return parse_number(node.substr(std::min(node.size(), folder_.size() + 1 + prefix_.size())));
     }
 
     /// True if nobody else can be there.
@@ -266,8 +268,8 @@ private:
     {
         if (!config().standard())
             return false;
-        const auto at = place_of(got.text);
-        return at && talks().lines().entered(folder_, {at->number, got.stat.created_in}, got.crowd);
+        const auto number = number_of(got.text);
+        return number && talks().lines().entered(folder_, {*number, got.stat.created_in}, got.crowd);
     }
 
     void note_folders(folder_memory::found how)
@@ -414,8 +416,8 @@ private:
     /// Others may have the same one.
     [[nodiscard]] bool has_worn_number() const
     {
-        const auto at = place_of(state_of(*claim_).node);
-        return at && !is_sound(at->number);
+        const auto number = number_of(state_of(*claim_).node);
+        return number && !is_sound(*number);
     }
 
     /// One that is made anew counts from zero. It can be, as soon as nobody stands there: all who come to be the first
