@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "remote/errand_client.hpp"
 
+#include <boost/asio/dispatch.hpp>
+
 #include <utility>
 
 namespace colock::remote {
@@ -9,14 +11,35 @@ namespace {
 
 /// Operations that are started in one go.
 constexpr int most_started = 64;
+/// Who takes turns on a contended key is alone now and then.
+constexpr unsigned enough_alone = 8;
 
 } // namespace
 
 void errand_client::submit(operation_ptr added)
 {
     added->deadline = deadlines_.of(lease_clock::now());
-    if (errands_.add(std::move(added)))
-        on_strand(*this, [](errand_client& self) { self.flush(); });
+    if (!errands_.add(std::move(added)))
+        return;
+    if (!at_once_.exchange(false, std::memory_order_relaxed)) {
+        flush_soon();
+        return;
+    }
+    on_strand(
+        *this,
+        [](errand_client& self) {
+            // What else there is to do is none of its caller's business.
+            if (self.plan().open())
+                self.flush();
+            else
+                self.flush_soon();
+        },
+        [](const auto& strand, auto handler) { asio::dispatch(strand, std::move(handler)); });
+}
+
+void errand_client::flush_soon()
+{
+    on_strand(*this, [](errand_client& self) { self.flush(); });
 }
 
 void errand_client::again(operation& which)
@@ -24,7 +47,7 @@ void errand_client::again(operation& which)
     errands_.put_back(which);
     if (!errands_.under_way())
         all_ended();
-    on_strand(*this, [](errand_client& self) { self.flush(); });
+    flush_soon();
 }
 
 void errand_client::ended(operation& which)
@@ -32,6 +55,8 @@ void errand_client::ended(operation& which)
     errands_.ended(which);
     if (errands_.under_way())
         return;
+    // Not what one that ends in its start leads to: it would be started inside that.
+    at_once_.store(!flushing_ && errands_.alone_in_a_row() >= enough_alone, std::memory_order_relaxed);
     all_ended();
     if (const auto why = denial())
         refuse(why);
@@ -46,6 +71,7 @@ void errand_client::flush()
     }
     if (const auto why = denial())
         refuse(why);
+    flushing_ = true;
     int room = most_started;
     for (; room > 0 && takes_more(); --room) {
         const auto next = errands_.take();
@@ -54,9 +80,10 @@ void errand_client::flush()
         next->start();
     }
     started_all();
+    flushing_ = false;
     // Others have their turn in between.
     if (room == 0)
-        on_strand(*this, [](errand_client& self) { self.flush(); });
+        flush_soon();
     arm_turn();
 }
 

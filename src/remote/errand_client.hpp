@@ -4,6 +4,7 @@
 #include "remote/client_base.hpp"
 #include "remote/errands.hpp"
 
+#include <atomic>
 #include <cstddef>
 
 namespace colock::remote {
@@ -69,10 +70,15 @@ private:
     void give_up_all() final;
     [[nodiscard]] bool owes_news() const noexcept final { return errands_.owes_news(); }
     void drop_all() noexcept final { errands_.drop_all(); }
+    void flush_soon();
     void end_some();
 
     const deadlines deadlines_;
     errands errands_;
+    /// Who asks next goes out in its caller's turn: those before it were alone, each of them, so that others to go with
+    /// are not to be expected.
+    std::atomic<bool> at_once_{false};
+    bool flushing_ = false;
     /// More of them end in a handler that is posted already.
     bool ending_ = false;
 };

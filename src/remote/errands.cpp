@@ -79,6 +79,7 @@ operation_ptr errands::take()
         --waiting_count_;
     }
     next->crowd = crowd_;
+    alone_in_a_row_ = running_.empty() ? alone_in_a_row_ + 1 : 0;
     intrusive_ptr_add_ref(next.get());
     running_.push_back(*next);
     return next;

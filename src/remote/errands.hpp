@@ -32,6 +32,8 @@ public:
     [[nodiscard]] bool empty() const noexcept;
     [[nodiscard]] std::size_t waiting() const noexcept;
     [[nodiscard]] bool under_way() const noexcept { return !running_.empty(); }
+    /// How many were under way by themselves, since several last were at the same time.
+    [[nodiscard]] unsigned alone_in_a_row() const noexcept { return alone_in_a_row_; }
     /// Some were given up, and are still to be told.
     [[nodiscard]] bool owes_news() const noexcept { return !given_up_.empty(); }
 
@@ -80,6 +82,7 @@ private:
     bool closed_ = false;
 
     list running_;
+    unsigned alone_in_a_row_ = 0;
     /// Those that were given up while they were under way belong to an earlier one.
     unsigned crowd_ = 0;
     std::deque<verdict> given_up_;

@@ -112,6 +112,30 @@ BOOST_AUTO_TEST_CASE(they_are_started_in_their_order)
     BOOST_TEST(ends.empty());
 }
 
+BOOST_AUTO_TEST_CASE(those_that_are_alone_are_counted_until_one_is_not)
+{
+    const auto one = make('a'), two = make('b');
+    for (unsigned i = 0; i < 5; ++i) {
+        BOOST_TEST(all.alone_in_a_row() == i);
+        all.add(one);
+        static_cast<void>(all.take());
+        all.ended(*one);
+    }
+    // One that waits for it to end is alone, too.
+    all.add(one);
+    static_cast<void>(all.take());
+    all.add(two);
+    all.ended(*one);
+    static_cast<void>(all.take());
+    BOOST_TEST(all.alone_in_a_row() == 7U);
+    all.add(one);
+    static_cast<void>(all.take());
+    BOOST_TEST(all.alone_in_a_row() == 0U);
+    all.ended(*one);
+    all.ended(*two);
+    BOOST_TEST(all.alone_in_a_row() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(what_takes_too_long_ends)
 {
     all.add(make('a'));
