@@ -13,6 +13,8 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -224,13 +226,33 @@ void session::send_soon()
     });
 }
 
+bool session::takes_greeting()
+{
+    auto& socket = runtime_->line.socket();
+    std::array<std::byte, longest_greeting> room{};
+    const auto came = socket.peek(room);
+    const auto what = judge_greeting(came, life_.id() != 0);
+    const auto wanted = what == greeting::part ? size_of_greeting(came) : 1;
+    const bool has_more = wanted > socket.wakes_at();
+    socket.wake_at(wanted);
+    if (what == greeting::part && has_more)
+        return false;
+    // The rest of a part does not come any more.
+    if (what != greeting::sound)
+        refuse_greeting(socket);
+    if (what == greeting::strange)
+        post_.met_a_stranger();
+    return true;
+}
+
 bool session::process(bool reads, bool writes)
 {
     const bool stood = life_.connected();
     auto& socket = runtime_->line.socket();
-    if (reads && life_.seen() == handle::phase::greeting && is_strange_greeting(socket)) {
-        refuse_greeting(socket);
-        post_.met_a_stranger();
+    if (reads && life_.seen() == handle::phase::greeting && !takes_greeting()) {
+        if (!writes)
+            return false;
+        reads = false;
     }
     for (int i = 0; i < most_reads; ++i) {
         const auto before = lease_clock::now();
@@ -299,8 +321,10 @@ void session::arm()
         post_step();
         return;
     }
-    if (run.line.follow(wanted.descriptor, stood && life_.connected()))
+    if (run.line.follow(wanted.descriptor, stood && life_.connected())) {
         life_.heart().opening();
+        run.line.socket().wake_at(shortest_greeting);
+    }
     if (run.line.socket().open())
         listen(wanted.wants_write);
 }
@@ -451,7 +475,12 @@ void session::abandon()
         return;
     const auto self = shared_from_this();
     let_go();
-    if (!post_.empty())
+    tell_rest();
+}
+
+void session::tell_rest()
+{
+    if (!post_.empty() || runtime_->closed)
         post_step();
 }
 
@@ -493,8 +522,7 @@ void session::context_forked() noexcept
     // The parent's: nothing more may be sent on it, nor may it be shut down.
     runtime_->line.socket().disown();
     let_go();
-    if (!post_.empty())
-        post_step();
+    tell_rest();
 }
 
 } // namespace colock::zookeeper::detail

@@ -86,6 +86,8 @@ private:
     void post_step();
     void send_soon();
     void step(bool reads, bool writes);
+    /// False: the driver is not to read it, now or ever.
+    [[nodiscard]] bool takes_greeting();
     /// True if the connection stood before and stands still, and nothing more is there.
     bool process(bool reads, bool writes);
     void look(lease_clock::time_point before);
@@ -102,6 +104,8 @@ private:
     void go_on_closing(bool reads);
     void end_close(bool proven);
     void let_go() noexcept;
+    /// After its end: what is still to be told, also to whoever closes it.
+    void tell_rest();
 
     const session_settings settings_;
     const std::weak_ptr<session_events> owner_;

@@ -4,6 +4,7 @@
 #include <boost/system/error_code.hpp>
 
 #include <cerrno>
+#include <utility>
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -34,6 +35,7 @@ bool socket_watch::follow(int drivers, bool stood)
         return false;
     drop();
     own_ = copy_of(drivers);
+    wakes_at_ = 1;
     drivers_ = drivers;
     cookie_ = cookie;
     return true;
@@ -71,6 +73,13 @@ void socket_watch::cork(bool keeps_back) noexcept
     const int value = keeps_back ? 1 : 0;
     if (own_)
         ::setsockopt(own_->native_handle(), IPPROTO_TCP, TCP_CORK, &value, sizeof value);
+}
+
+void socket_watch::wake_at(std::size_t bytes) noexcept
+{
+    const auto value = static_cast<int>(bytes);
+    if (own_ && std::exchange(wakes_at_, bytes) != bytes)
+        ::setsockopt(own_->native_handle(), SOL_SOCKET, SO_RCVLOWAT, &value, sizeof value);
 }
 
 std::span<std::byte> socket_watch::peek(std::span<std::byte> into) noexcept

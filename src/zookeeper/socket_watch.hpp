@@ -57,6 +57,9 @@ public:
     /// Keeps back what is written, until it is let go.
     void cork(bool keeps_back) noexcept;
 
+    /// A wait to read does not end before so many bytes are there, or the other side has ended.
+    void wake_at(std::size_t bytes) noexcept;
+    [[nodiscard]] std::size_t wakes_at() const noexcept { return wakes_at_; }
     /// What is there to be read, and stays so; empty: nothing.
     [[nodiscard]] std::span<std::byte> peek(std::span<std::byte> into) noexcept;
     /// Reads it; nothing: there is no more; empty: the other side has ended.
@@ -81,6 +84,7 @@ private:
     /// The kernel's name of the socket, which it does not use again.
     std::uint64_t cookie_ = 0;
     unsigned number_ = 0;
+    std::size_t wakes_at_ = 1;
 };
 
 } // namespace colock::zookeeper::detail

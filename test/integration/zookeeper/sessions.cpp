@@ -5,11 +5,18 @@
 #include "support/process.hpp"
 #include "support/sockets.hpp"
 
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 namespace colock::testing {
 namespace {
+
+using namespace std::string_literals;
 
 /// How long the longest handler takes. Waits do not count, so what is waited for is looked for again and again.
 std::chrono::steady_clock::duration longest_until(client& of, const std::function<bool()>& reached)
@@ -26,6 +33,14 @@ std::chrono::steady_clock::duration longest_until(client& of, const std::functio
             longest = std::max(longest, clock::now() - before);
     }
     return longest;
+}
+
+std::shared_ptr<session> start_session(client& beside, std::uint16_t port, const std::shared_ptr<session_notes>& told)
+{
+    auto made = session::make(asio::make_strand(beside.io->get_executor()),
+        {.where = {.servers = {{"127.0.0.1", std::to_string(port)}}}, .session_timeout = 2s}, told);
+    made->start();
+    return made;
 }
 
 } // namespace
@@ -385,13 +400,75 @@ BOOST_AUTO_TEST_CASE(what_is_no_zookeeper_server_is_told_from_one)
     });
     one.talk->abandon();
     const auto told = std::make_shared<session_notes>();
-    const auto lost = session::make(asio::make_strand(one.io->get_executor()),
-        {.where = {.servers = {{"127.0.0.1", std::to_string(stranger.port())}}}, .session_timeout = 2s}, told);
-    lost->start();
+    const auto lost = start_session(one, stranger.port(), told);
     one.until([&] { return !told->unreachable.empty(); });
     BOOST_TEST(told->unreachable.front() == "what listens there is no ZooKeeper server");
     BOOST_TEST(told->connections == 0);
     lost->abandon();
+}
+
+BOOST_AUTO_TEST_CASE(a_greeting_may_come_in_pieces)
+{
+    // 10 s, session 1, a password.
+    const auto whole = "\0\0\0\x25\0\0\0\0\0\0\x27\x10\0\0\0\0\0\0\0\x01\0\0\0\x10"s + std::string(16, 'p') + "\0"s;
+    for (const std::size_t first : {1U, 3U, 4U, 17U, 24U, 40U}) {
+        client one(free_port());
+        const peer server(*one.io, [&](peer::talk& with) -> asio::awaitable<void> {
+            co_await with.hear();
+            co_await with.say(whole.substr(0, first));
+            asio::steady_timer pause(co_await asio::this_coro::executor, 20ms);
+            co_await pause.async_wait();
+            co_await with.say(whole.substr(first));
+            while (co_await with.hear()) {
+            }
+        });
+        const auto told = std::make_shared<session_notes>();
+        const auto talk = start_session(one, server.port(), told);
+        one.until([&] { return told->connections == 1; });
+        BOOST_TEST(server.connections() == 1U);
+        BOOST_TEST(told->unreachable.empty());
+        talk->abandon();
+    }
+}
+
+/// They have met something else before, that spoke first, and had gone when they came again.
+BOOST_AUTO_TEST_CASE(whatever_was_met_before_a_server_is_found)
+{
+    const std::string nonsense[] = {
+        std::string(41, '\0'),
+        // No timeout, no session: one that is over, which a new one cannot be.
+        "\0\0\0\x25"s + std::string(19, '\0') + "\x10"s + std::string(17, '\0'),
+        // It only reads.
+        "\0\0\0\x25\0\0\0\0\0\0\x27\x10\0\0\0\0\0\0\0\x01\0\0\0\x10"s + std::string(16, 'p') + "\x01"s,
+        "+OK ready, but not for that kind of client, whoever it may be",
+        "220 ready",
+    };
+    for (const auto& text : nonsense) {
+        for (const std::size_t piece : {5U, 100U}) {
+            client one(free_port());
+            relay link(shared_zookeeper());
+            peer stranger(*one.io, [&](peer::talk& with) -> asio::awaitable<void> {
+                co_await with.hear();
+                for (std::size_t at = 0; at < text.size(); at += piece) {
+                    co_await with.say(text.substr(at, piece));
+                    asio::steady_timer pause(co_await asio::this_coro::executor, 5ms);
+                    co_await pause.async_wait();
+                }
+            });
+            link.lead_to(stranger.port());
+            const auto told = std::make_shared<session_notes>();
+            const auto talk = start_session(one, link.port(), told);
+            one.until([&] { return !told->unreachable.empty(); });
+            BOOST_TEST(told->unreachable.front() == "what listens there is no ZooKeeper server");
+            BOOST_TEST(told->connections == 0);
+            link.lead_to(shared_zookeeper());
+            BOOST_TEST((longest_until(one, [&] { return told->connections == 1; }) < 100ms));
+            std::optional<bool> proven;
+            talk->close(10s, [&](bool got) { proven = got; });
+            one.until([&] { return proven.has_value(); });
+            BOOST_TEST(*proven);
+        }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_context_may_go_before_its_session)
@@ -423,6 +500,32 @@ BOOST_AUTO_TEST_CASE(the_child_of_a_fork_leaves_its_parents_session_alone)
     BOOST_TEST(wait_for(child) == 0);
     BOOST_TEST(!one.is_gone("forked"));
     BOOST_TEST(one.told->suspensions == 0);
+}
+
+BOOST_AUTO_TEST_CASE(whoever_closes_is_told_so_in_the_child_of_a_fork)
+{
+    relay link(shared_zookeeper());
+    client one(link.port());
+    one.connect();
+    link.silence(true);
+    std::optional<bool> proven;
+    one.talk->close(30s, [&](bool got) { proven = got; });
+    one.io->restart();
+    one.io->run_for(50ms);
+    BOOST_TEST(!proven.has_value());
+    one.io->notify_fork(asio::execution_context::fork_prepare);
+    const auto child = in_child([&] {
+        one.io->notify_fork(asio::execution_context::fork_child);
+        one.io->restart();
+        one.io->run_for(10s);
+        if (!one.io->stopped() || proven != false)
+            throw std::runtime_error("the child waits for the end of its parent's session");
+    });
+    one.io->notify_fork(asio::execution_context::fork_parent);
+    BOOST_TEST(wait_for(child) == 0);
+    link.silence(false);
+    one.until([&] { return proven.has_value(); });
+    BOOST_TEST(*proven);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
