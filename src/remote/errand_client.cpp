@@ -42,6 +42,12 @@ void errand_client::flush_soon()
     on_strand(*this, [](errand_client& self) { self.flush(); });
 }
 
+void errand_client::has_room()
+{
+    if (std::exchange(is_full_, false))
+        flush_soon();
+}
+
 void errand_client::again(operation& which)
 {
     errands_.put_back(which);
@@ -53,10 +59,12 @@ void errand_client::again(operation& which)
 void errand_client::ended(operation& which)
 {
     errands_.ended(which);
+    has_room();
     if (errands_.under_way())
         return;
     // Not what one that ends in its start leads to: it would be started inside that.
-    at_once_.store(!flushing_ && errands_.alone_in_a_row() >= enough_alone, std::memory_order_relaxed);
+    const bool expects_company = errands_.alone_in_a_row() < enough_alone || !errands_.empty();
+    at_once_.store(!flushing_ && !expects_company, std::memory_order_relaxed);
     all_ended();
     if (const auto why = denial())
         refuse(why);
@@ -71,16 +79,19 @@ void errand_client::flush()
     }
     if (const auto why = denial())
         refuse(why);
-    flushing_ = true;
+    const bool outer = std::exchange(flushing_, true);
     int room = most_started;
-    for (; room > 0 && takes_more(); --room) {
+    for (; room > 0; --room) {
+        is_full_ = errands_.count_under_way() >= most_under_way();
+        if (is_full_ || !takes_more())
+            break;
         const auto next = errands_.take();
         if (!next)
             break;
         next->start();
     }
     started_all();
-    flushing_ = false;
+    flushing_ = outer;
     // Others have their turn in between.
     if (room == 0)
         flush_soon();
@@ -95,6 +106,7 @@ void errand_client::end_some()
     // Set before anybody is told: whoever is may give up more.
     ending_ = true;
     ending_ = errands_.end_some(lease_clock::now(), problem());
+    has_room();
     if (!ending_)
         return;
     on_strand(*this, [](errand_client& self) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <limits>
 
 namespace colock::remote {
 
@@ -32,6 +33,11 @@ protected:
 
     /// Somebody wants to be started.
     virtual void want() = 0;
+    /// How many may be under way at a time: all of them may be told at one moment that they were cut off.
+    [[nodiscard]] virtual std::size_t most_under_way() const noexcept
+    {
+        return std::numeric_limits<std::size_t>::max();
+    }
     /// The next can be started now.
     [[nodiscard]] virtual bool takes_more() = 0;
     /// As many were started as could be: what they share goes out.
@@ -71,6 +77,7 @@ private:
     [[nodiscard]] bool owes_news() const noexcept final { return errands_.owes_news(); }
     void drop_all() noexcept final { errands_.drop_all(); }
     void flush_soon();
+    void has_room();
     void end_some();
 
     const deadlines deadlines_;
@@ -79,6 +86,8 @@ private:
     /// are not to be expected.
     std::atomic<bool> at_once_{false};
     bool flushing_ = false;
+    /// The next waits until one of those that are under way has ended.
+    bool is_full_ = false;
     /// More of them end in a handler that is posted already.
     bool ending_ = false;
 };

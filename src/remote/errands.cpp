@@ -82,6 +82,7 @@ operation_ptr errands::take()
     alone_in_a_row_ = running_.empty() ? alone_in_a_row_ + 1 : 0;
     intrusive_ptr_add_ref(next.get());
     running_.push_back(*next);
+    ++running_count_;
     return next;
 }
 
@@ -104,6 +105,9 @@ void errands::ended(operation& which) noexcept
     if (!which.is_linked())
         return;
     which.unlink();
+    // Those that were given up were counted out with that.
+    if (which.crowd == crowd_)
+        --running_count_;
     intrusive_ptr_release(&which);
 }
 
@@ -137,6 +141,7 @@ void errands::give_up_waiting(const failure_ptr& why)
 void errands::give_up_running(const failure_ptr& why)
 {
     give_up(running_, delivery::unanswered, why);
+    running_count_ = 0;
     ++crowd_;
 }
 
@@ -169,8 +174,10 @@ void errands::end_given_up(budget& left)
 void errands::end_overdue_running(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
 {
     // Those that were put back and started again stand behind younger ones, and end a little late.
-    while (!running_.empty() && deadlines::is_over(running_.front().deadline, now) && left.spend())
+    while (!running_.empty() && deadlines::is_over(running_.front().deadline, now) && left.spend()) {
+        --running_count_;
         pop_front(running_)->fail(delivery::unanswered, deadlines::overdue(delivery::unanswered, trouble));
+    }
 }
 
 void errands::end_overdue_waiting(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
@@ -207,6 +214,7 @@ void errands::drop_all() noexcept
     const auto release = [](operation* each) { intrusive_ptr_release(each); };
     all.clear_and_dispose(release);
     running_.clear_and_dispose(release);
+    running_count_ = 0;
     for (auto& each : given_up_)
         each.on.clear_and_dispose(release);
     given_up_.clear();

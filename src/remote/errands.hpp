@@ -32,6 +32,7 @@ public:
     [[nodiscard]] bool empty() const noexcept;
     [[nodiscard]] std::size_t waiting() const noexcept;
     [[nodiscard]] bool under_way() const noexcept { return !running_.empty(); }
+    [[nodiscard]] std::size_t count_under_way() const noexcept { return running_count_; }
     /// How many were under way by themselves, since several last were at the same time.
     [[nodiscard]] unsigned alone_in_a_row() const noexcept { return alone_in_a_row_; }
     /// Some were given up, and are still to be told.
@@ -82,6 +83,7 @@ private:
     bool closed_ = false;
 
     list running_;
+    std::size_t running_count_ = 0;
     unsigned alone_in_a_row_ = 0;
     /// Those that were given up while they were under way belong to an earlier one.
     unsigned crowd_ = 0;

@@ -62,6 +62,11 @@ void client::want()
     run().talks.on(sessions::event::wanted);
 }
 
+std::size_t client::most_under_way() const noexcept
+{
+    return 1024;
+}
+
 bool client::takes_more() noexcept
 {
     if (!run().talks.ask())
@@ -157,9 +162,7 @@ void client::close_unused()
 
 void client::give_up_connection()
 {
-    auto& talks = run().talks;
-    if (talks.plan().open())
-        talks.on(sessions::event::given_up);
+    run().talks.give_up();
 }
 
 void client::context_forked() noexcept

@@ -41,6 +41,7 @@ private:
     [[nodiscard]] lease_clock::duration pace() const noexcept override;
     void opened() override;
     void want() override;
+    [[nodiscard]] std::size_t most_under_way() const noexcept override;
     [[nodiscard]] bool takes_more() noexcept override;
     void started_all() override;
     void all_ended() override;

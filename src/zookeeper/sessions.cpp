@@ -16,6 +16,8 @@ using namespace std::chrono_literals;
 
 /// What a server that is well needs for the end of a session is a write.
 constexpr lease_clock::duration close_patience = 5s;
+/// Once the time is over that whoever closes has given.
+constexpr lease_clock::duration last_patience = 250ms;
 /// Of nodes, in one turn.
 constexpr int most_removed = 256;
 
@@ -177,15 +179,18 @@ void sessions::connect()
 /// us now.
 void sessions::remove_lost()
 {
-    for (int room = most_removed; room > 0 && inside_.any_lost() && talk_->connected(); --room)
-        talk_->ask().remove(inside_.take_lost(), replied());
-    if (!inside_.any_lost() || !talk_->connected())
+    for (int room = most_removed; inside_.any_lost() && talk_->connected(); --room) {
+        if (room > 1) {
+            talk_->ask().remove(inside_.take_lost(), replied());
+            continue;
+        }
+        // The more are unanswered, the longer it takes to tell all of them that the connection has ended.
+        talk_->ask().remove(inside_.take_lost(), [self = owner_.keep(*this), of = number_](const reply&) {
+            if (self->talk_ && self->number_ == of)
+                self->remove_lost();
+        });
         return;
-    // Others have their turn in between.
-    asio::post(strand_, [self = owner_.keep(*this), of = number_] {
-        if (self->talk_ && self->number_ == of)
-            self->remove_lost();
-    });
+    }
 }
 
 void sessions::warn_of_short()
@@ -242,14 +247,24 @@ void sessions::close()
         return;
     inside_.clear();
     lost_.add(number_, {.id = old->life().id()});
-    ++closing_;
-    old->close(close_patience, [self = owner_.keep(*this), ended = number_](bool proven) {
-        --self->closing_;
+    closing_.push_back(old);
+    const auto patience = plan_.out_of_time(lease_clock::now()) ? last_patience : close_patience;
+    old->close(patience, [self = owner_.keep(*this), which = old.get(), ended = number_](bool proven) {
+        std::erase_if(self->closing_, [which](const auto& each) { return each.get() == which; });
         if (proven)
             self->lost_.closed_by_server(ended);
         self->owner_.arm_turn();
         self->owner_.finish_close();
     });
+}
+
+void sessions::give_up()
+{
+    // They have been asked, and what answers them can only be late.
+    for (const auto& each : std::vector(closing_))
+        each->abandon();
+    if (plan_.open())
+        on(event::given_up);
 }
 
 void sessions::retry_in(lease_clock::duration delay)

@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace colock::zookeeper::detail {
 
@@ -61,7 +62,7 @@ public:
     /// Which sessions have ended, and are not known to be over.
     [[nodiscard]] const remote::lost_requests& lost() const noexcept { return lost_; }
     /// Some are being closed.
-    [[nodiscard]] bool closing() const noexcept { return closing_ > 0; }
+    [[nodiscard]] bool closing() const noexcept { return !closing_.empty(); }
     /// Why there is no connection; null if there is one, or none was ever needed.
     [[nodiscard]] const failure_ptr& problem() const noexcept { return problem_; }
     /// The server has refused us; some may still have to be told.
@@ -72,6 +73,10 @@ public:
     void begin_asking() noexcept;
     /// It need not wait for more.
     void send();
+
+    /// Whoever closes waits no longer: what is unanswered does not keep the one in use, and those that were being
+    /// closed are let go of.
+    void give_up();
 
     /// In the child of a fork: they are the parent's.
     void forked();
@@ -102,7 +107,7 @@ private:
     residents inside_;
     folder_memory folders_;
     line_memory lines_;
-    unsigned closing_ = 0;
+    std::vector<std::shared_ptr<session>> closing_;
     failure_ptr problem_;
     remote::lost_requests lost_;
 };

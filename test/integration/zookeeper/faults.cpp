@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "fixture.hpp"
 #include "one_server.hpp"
+#include "support/driver.hpp"
 #include "support/in_shared_memory.hpp"
 #include "support/process.hpp"
 #include "zookeeper/names.hpp"
@@ -397,6 +398,60 @@ BOOST_AUTO_TEST_CASE(what_a_child_asks_for_is_its_own_wherever_its_parent_was)
         BOOST_TEST(wait_for(child) == 0, "after " << steps << " steps");
         run(asked.get(io).release(on_failure::raise));
     }
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(the_context_is_done_soon_after_a_shutdown_that_the_server_does_not_answer)
+{
+    const locker by(make_adapter(options(10s, zookeeper_url(link.port()))), {.operation_timeout = 500ms});
+    run(run(by.acquire("k")).release(on_failure::raise));
+    link.silence(true);
+    run(by.shutdown(300ms));
+    io.restart();
+    io.run_for(2s);
+    BOOST_TEST(io.stopped());
+    link.silence(false);
+    check_end();
+}
+
+/// Whoever is cut off is told so in one handler.
+BOOST_AUTO_TEST_CASE(of_many_that_are_asked_for_some_are_under_way_and_the_others_are_not_sent)
+{
+    constexpr std::size_t count = 3000;
+    constexpr std::size_t most_under_way = 1024;
+    auto limited = options(10s, zookeeper_url(link.port()));
+    limited.operation_timeout = 60s;
+    const auto backend = make_adapter(limited);
+    const auto by = add(backend);
+    run(run(by.acquire("k")).release(on_failure::raise));
+
+    link.silence(true);
+    std::size_t unanswered = 0, granted = 0;
+    std::vector<claim_ptr> asked;
+    for (std::size_t i = 0; i < count; ++i) {
+        asked.push_back(driver::exclusive("k" + std::to_string(i)));
+        asked.back()->set_sent(lease_clock::now());
+        backend->start_create(asked.back(), [&](create_outcome outcome) {
+            unanswered += outcome.error && outcome.error->code == errc::outcome_unknown ? 1 : 0;
+            granted += outcome.status == create_status::granted ? 1 : 0;
+        });
+    }
+    io.restart();
+    io.run_for(300ms);
+    link.refuse(true);
+    until([&] { return unanswered > 0; });
+    io.restart();
+    io.run_for(100ms);
+    BOOST_TEST(unanswered <= most_under_way);
+
+    // Nor is anything left of those.
+    link.silence(false);
+    link.refuse(false);
+    until([&] { return unanswered + granted == count; });
+    std::size_t released = 0;
+    for (const auto& each : asked)
+        backend->start_abandon(each, [&](release_outcome) { ++released; });
+    until([&] { return released == count; });
     check_end();
 }
 

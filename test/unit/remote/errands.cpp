@@ -101,12 +101,15 @@ BOOST_AUTO_TEST_CASE(they_are_started_in_their_order)
     // Back to where it was.
     all.put_back(*one);
     BOOST_TEST(!all.under_way());
+    BOOST_TEST(all.count_under_way() == 0U);
     BOOST_TEST((all.take() == one));
     BOOST_TEST((all.take() == two));
     BOOST_TEST(!all.take());
+    BOOST_TEST(all.count_under_way() == 2U);
     all.ended(*one);
     all.ended(*one);
     BOOST_TEST(all.under_way());
+    BOOST_TEST(all.count_under_way() == 1U);
     all.ended(*two);
     BOOST_TEST(!all.under_way());
     BOOST_TEST(ends.empty());
@@ -183,6 +186,7 @@ BOOST_AUTO_TEST_CASE(many_end_in_parts)
     end_in_parts(start_time + 1s);
     BOOST_TEST(ends.size() == 2 * many + 1);
     BOOST_TEST(!all.under_way());
+    BOOST_TEST(all.count_under_way() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(as_many_as_are_looked_at_in_one_go_are_looked_at_once)
@@ -232,8 +236,10 @@ BOOST_AUTO_TEST_CASE(what_was_given_up_is_told_once_whatever_becomes_of_it)
         static_cast<void>(all.take());
     }
     all.give_up_running(make_failure(errc::outcome_unknown));
+    BOOST_TEST(all.count_under_way() == 0U);
     all.ended(*answered);
     all.put_back(*sent_back);
+    BOOST_TEST(all.count_under_way() == 0U);
     BOOST_TEST(all.empty());
     end_some(start_time);
     BOOST_TEST_REQUIRE(ends.size() == 1U);
