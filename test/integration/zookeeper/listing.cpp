@@ -42,6 +42,11 @@ BOOST_AUTO_TEST_CASE(pages_are_small_and_tell_each_lock_once)
             ++pages;
         } while (!page.next.empty());
         BOOST_TEST(pages >= 6);
+        for (const auto& each : held) {
+            if (!told.contains(each.key()))
+                BOOST_ERROR(
+                    each.key() << " is not listed; held: " << each.held() << ", suspensions: " << f.told->suspensions);
+        }
         BOOST_TEST(told.size() == held.size());
         BOOST_TEST(std::ranges::all_of(told, [](const auto& each) { return each.second == 1; }));
         BOOST_TEST(f.run(by.list({.key_prefix = "k1"})).size() == 611U);
