@@ -7,9 +7,7 @@ namespace colock::zookeeper::detail {
 
 std::string child_path(std::string_view folder, std::string_view name)
 {
-    std::string path;
-    path.reserve(folder.size() + 1 + name.size());
-    return path.append(folder).append("/").append(name);
+    return std::string(folder).append("/").append(name);
 }
 
 std::string bucket_folder(const settings& config, std::string_view key)
