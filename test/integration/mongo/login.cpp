@@ -94,17 +94,20 @@ BOOST_AUTO_TEST_CASE(who_is_known_is_let_in_and_nobody_else)
 
 BOOST_AUTO_TEST_CASE(the_password_is_hashed_once_for_all_lanes_and_the_loop_does_not_stand_still)
 {
-    const guarded_server server;
-    logged_in some(server.running.port(), me, 8);
-    std::vector<noted_ptr> asked;
-    for (int n = 0; n < 8; ++n)
-        asked.push_back(some.test.ask(ping));
-    run_briskly(
-        *some.test.io, [&] { return std::ranges::all_of(asked, [](const auto& each) { return each->done(); }); });
-    for (const auto& each : asked)
-        BOOST_TEST(each->got().what == kind::done, each->got().why);
-    BOOST_TEST(some.test.all().open() == 8u);
-    BOOST_TEST(some.as->hashed() == 1u);
+    check_brisk([] {
+        const guarded_server server;
+        logged_in some(server.running.port(), me, 8);
+        std::vector<noted_ptr> asked;
+        for (int n = 0; n < 8; ++n)
+            asked.push_back(some.test.ask(ping));
+        const auto longest = longest_until(
+            *some.test.io, [&] { return std::ranges::all_of(asked, [](const auto& each) { return each->done(); }); });
+        for (const auto& each : asked)
+            BOOST_TEST(each->got().what == kind::done, each->got().why);
+        BOOST_TEST(some.test.all().open() == 8u);
+        BOOST_TEST(some.as->hashed() == 1u);
+        return longest;
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_does_not_know_the_password_is_told_nothing_more)

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 
@@ -19,11 +20,22 @@ inline constexpr std::chrono::milliseconds most_cpu{100};
 inline constexpr std::chrono::milliseconds most_cpu{5};
 #endif
 
-/// Runs the context until `reached` returns true, and checks that no handler keeps others waiting for long.
-inline void run_briskly(boost::asio::io_context& io, const std::function<bool()>& reached)
+/// Runs the context until `reached` returns true. Returns what the longest handler took, of CPU.
+[[nodiscard]] inline std::chrono::nanoseconds longest_until(
+    boost::asio::io_context& io, const std::function<bool()>& reached)
 {
-    const auto longest = bench::longest_handler(io, [&] { return !reached(); });
-    BOOST_TEST((longest.cpu < most_cpu), "a handler took " << longest.cpu.count() << " ns of CPU");
+    return bench::longest_handler(io, [&] { return !reached(); }).cpu;
+}
+
+/// That no handler keeps others waiting for long.
+/// \param act returns what the longest took; once more, if that was long: what takes long by itself does so each time,
+/// what else the machine does is counted now and then
+inline void check_brisk(const std::function<std::chrono::nanoseconds()>& act)
+{
+    auto longest = act();
+    for (int left = 2; left > 0 && longest >= most_cpu; --left)
+        longest = std::min(longest, act());
+    BOOST_TEST((longest < most_cpu), "a handler took " << longest.count() << " ns of CPU");
 }
 
 } // namespace colock::testing
