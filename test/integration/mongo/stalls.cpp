@@ -44,6 +44,18 @@ struct brisk_scene : mongo_scene
     {
         BOOST_CHECK_THROW(static_cast<void>(run(by.acquire("k", {.retry = retry_policy::never()}))), create_error);
     }
+    /// The next attempt to connect may come later than somebody so impatient waits for it.
+    void release(lock& held)
+    {
+        for (int left = 5; held.held(); --left) {
+            try {
+                run(held.release(on_failure::raise));
+            } catch (const release_error&) {
+                if (left == 0)
+                    throw;
+            }
+        }
+    }
 
     std::chrono::nanoseconds longest{};
 };
@@ -113,7 +125,7 @@ BOOST_AUTO_TEST_CASE(the_loop_goes_on_while_the_server_is_away)
         const auto nobody = add(nowhere);
         check_fails(nobody);
         server->start();
-        run(held.release(on_failure::raise));
+        release(held);
         for (const auto& each : {ours, lost, nobody})
             close(each);
     });
