@@ -25,7 +25,7 @@ struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
         : runtime(executor, std::move(events)),
-          talks(strand, owner, owner.config_, told, [&owner] { owner.has_room(); }),
+          talks(strand, owner, owner.config_, told, [&owner] { owner.flush_soon(); }),
           releases(strand, owner, owner.config_, told, talks, owner.sources(), owner.waiting_), company(strand)
     {
     }
@@ -79,12 +79,6 @@ primary& client::talks() noexcept
 void client::want()
 {
     run().talks.on(primary::event::wanted);
-}
-
-/// Whoever was just answered may ask for more: let it come, and go with those that wait.
-void client::has_room()
-{
-    on_strand(*this, [](client& self) { self.flush(); });
 }
 
 bool client::takes_more()

@@ -54,7 +54,6 @@ private:
     [[nodiscard]] lease_clock::duration pace() const noexcept override;
     void opened() override;
     void want() override;
-    void has_room();
     [[nodiscard]] bool takes_more() override;
     void started_all() override;
     void send_together();

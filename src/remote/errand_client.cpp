@@ -42,7 +42,7 @@ void errand_client::flush_soon()
     on_strand(*this, [](errand_client& self) { self.flush(); });
 }
 
-void errand_client::has_room()
+void errand_client::start_held_back()
 {
     if (std::exchange(is_full_, false))
         flush_soon();
@@ -59,7 +59,7 @@ void errand_client::again(operation& which)
 void errand_client::ended(operation& which)
 {
     errands_.ended(which);
-    has_room();
+    start_held_back();
     if (errands_.under_way())
         return;
     // Not what one that ends in its start leads to: it would be started inside that.
@@ -106,7 +106,7 @@ void errand_client::end_some()
     // Set before anybody is told: whoever is may give up more.
     ending_ = true;
     ending_ = errands_.end_some(lease_clock::now(), problem());
-    has_room();
+    start_held_back();
     if (!ending_)
         return;
     on_strand(*this, [](errand_client& self) {

@@ -30,6 +30,8 @@ protected:
 
     /// What waits is started, as far as it can be.
     void flush();
+    /// In a turn of its own: whoever was just answered may ask for more, which goes with it.
+    void flush_soon();
 
     /// Somebody wants to be started.
     virtual void want() = 0;
@@ -76,8 +78,7 @@ private:
     void give_up_all() final;
     [[nodiscard]] bool owes_news() const noexcept final { return errands_.owes_news(); }
     void drop_all() noexcept final { errands_.drop_all(); }
-    void flush_soon();
-    void has_room();
+    void start_held_back();
     void end_some();
 
     const deadlines deadlines_;

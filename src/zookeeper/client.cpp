@@ -4,6 +4,7 @@
 #include "zookeeper/watches.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <utility>
 
 namespace colock::zookeeper::detail {
@@ -14,6 +15,8 @@ using namespace std::chrono_literals;
 
 /// Between two turns while locks are held, and nothing else is going on.
 constexpr lease_clock::duration calm_pace = 1s;
+/// The driver tells all requests of a connection in one call that this has ended: two microseconds each.
+constexpr std::size_t most_cut_off = 1024;
 
 } // namespace
 
@@ -64,7 +67,7 @@ void client::want()
 
 std::size_t client::most_under_way() const noexcept
 {
-    return 1024;
+    return most_cut_off;
 }
 
 bool client::takes_more() noexcept

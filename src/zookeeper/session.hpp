@@ -86,7 +86,8 @@ private:
     void post_step();
     void send_soon();
     void step(bool reads, bool writes);
-    /// False: the driver is not to read it, now or ever.
+    /// False: more of it is to come, and the driver must not read it before. What must not be read at all is thrown
+    /// away.
     [[nodiscard]] bool takes_greeting();
     /// True if the connection stood before and stands still, and nothing more is there.
     bool process(bool reads, bool writes);

@@ -35,6 +35,10 @@ std::chrono::steady_clock::duration longest_until(client& of, const std::functio
     return longest;
 }
 
+/// Of 10 s, for session 1, with a password.
+const std::string whole_greeting =
+    "\0\0\0\x25\0\0\0\0\0\0\x27\x10\0\0\0\0\0\0\0\x01\0\0\0\x10"s + std::string(16, 'p') + "\0"s;
+
 std::shared_ptr<session> start_session(client& beside, std::uint16_t port, const std::shared_ptr<session_notes>& told)
 {
     auto made = session::make(asio::make_strand(beside.io->get_executor()),
@@ -409,16 +413,14 @@ BOOST_AUTO_TEST_CASE(what_is_no_zookeeper_server_is_told_from_one)
 
 BOOST_AUTO_TEST_CASE(a_greeting_may_come_in_pieces)
 {
-    // 10 s, session 1, a password.
-    const auto whole = "\0\0\0\x25\0\0\0\0\0\0\x27\x10\0\0\0\0\0\0\0\x01\0\0\0\x10"s + std::string(16, 'p') + "\0"s;
     for (const std::size_t first : {1U, 3U, 4U, 17U, 24U, 40U}) {
         client one(free_port());
         const peer server(*one.io, [&](peer::talk& with) -> asio::awaitable<void> {
             co_await with.hear();
-            co_await with.say(whole.substr(0, first));
+            co_await with.say(whole_greeting.substr(0, first));
             asio::steady_timer pause(co_await asio::this_coro::executor, 20ms);
             co_await pause.async_wait();
-            co_await with.say(whole.substr(first));
+            co_await with.say(whole_greeting.substr(first));
             while (co_await with.hear()) {
             }
         });
@@ -427,6 +429,30 @@ BOOST_AUTO_TEST_CASE(a_greeting_may_come_in_pieces)
         one.until([&] { return told->connections == 1; });
         BOOST_TEST(server.connections() == 1U);
         BOOST_TEST(told->unreachable.empty());
+        talk->abandon();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_greeting_of_which_the_rest_does_not_come_is_given_up)
+{
+    for (const bool ends : {false, true}) {
+        client one(free_port());
+        int talks = 0;
+        const peer server(*one.io, [&](peer::talk& with) -> asio::awaitable<void> {
+            const bool is_first = ++talks == 1;
+            co_await with.hear();
+            co_await with.say(is_first ? whole_greeting.substr(0, 30) : whole_greeting);
+            if (is_first && ends)
+                co_return;
+            while (co_await with.hear()) {
+            }
+        });
+        const auto told = std::make_shared<session_notes>();
+        const auto talk = start_session(one, server.port(), told);
+        BOOST_TEST((longest_until(one, [&] { return told->connections == 1; }) < 100ms));
+        BOOST_TEST(talks == 2);
+        for (const auto& why : told->unreachable)
+            BOOST_TEST(why != "what listens there is no ZooKeeper server");
         talk->abandon();
     }
 }
