@@ -21,14 +21,24 @@ bool is_one_of(const std::array<int, Count>& codes, std::int32_t code) noexcept
 constexpr std::array conflicts{11000, 112, 24, 46, 208};
 /// NotWritablePrimary, NotPrimaryNoSecondaryOk, LegacyNotPrimary: it was not begun.
 constexpr std::array not_primary{10107, 13435, 10058};
-/// HostUnreachable, HostNotFound, NetworkTimeout, ShutdownInProgress, MaxTimeMSExpired, WriteConcernFailed,
-/// PrimarySteppedDown, ExceededTimeLimit, SocketException, InterruptedAtShutdown, Interrupted,
-/// InterruptedDueToReplStateChange, NotPrimaryOrSecondary; FailedToSatisfyReadPreference,
-/// NetworkInterfaceExceededTimeLimit, KeyNotFound (of what signs the time in an answer), InterruptedDueToStorageChange.
-constexpr std::array in_doubt{6, 7, 89, 91, 50, 64, 189, 262, 9001, 11600, 11601, 11602, 13436, 133, 202, 211, 355};
-/// The server has turned it away for now: TemporarilyUnavailable, AdmissionQueueOverflow, RateLimitExceeded,
-/// PooledConnectionAcquisitionRejected, IngressRequestRateLimitExceeded. To ask at once would make it worse.
-constexpr std::array overloads{365, 433, 449, 450, 462};
+/// The server, or the network behind it, was interrupted: HostUnreachable, HostNotFound, NetworkTimeout,
+/// ShutdownInProgress, MaxTimeMSExpired, WriteConcernFailed, FailedToSatisfyReadPreference, PrimarySteppedDown,
+/// NetworkInterfaceExceededTimeLimit, KeyNotFound (of the key that signs the time in an answer), ExceededTimeLimit,
+/// SocketException, NotPrimaryOrSecondary.
+constexpr std::array broken_off{6, 7, 89, 91, 50, 64, 133, 189, 202, 211, 262, 9001, 13436};
+/// The remaining codes of the server's category Interruption: CursorKilled, ClientDisconnect,
+/// TransactionCoordinatorSteppingDown, TransactionCoordinatorReachedAbortDecision,
+/// TransactionExceededLifetimeLimitSeconds, InterruptedDueToStorageChange, InterruptedDueToReshardingCriticalSection,
+/// InterruptedDueToAddShard, InterruptedDueToOverload, InterruptedDueToTimeseriesUpgradeDowngrade,
+/// TooManyOpenTransactions, InterruptedAtShutdown, Interrupted, InterruptedDueToReplStateChange, ClientMarkedKilled,
+/// RetriableRemoteCommandFailure, InterruptedDueToFCVChange.
+constexpr std::array interruptions{
+    237, 279, 281, 282, 290, 355, 453, 471, 473, 485, 509, 11600, 11601, 11602, 46841, 91331, 10045600};
+/// The server cannot do this for now, and an immediate retry would make it worse or meet the same state:
+/// ReadConcernMajorityNotAvailableYet, QueryPlanKilled, TemporarilyUnavailable, UserWritesBlocked, ResourceExhausted,
+/// AdmissionQueueOverflow, RateLimitExceeded, PooledConnectionAcquisitionRejected, IngressRequestRateLimitExceeded,
+/// BackgroundOperationInProgressForNamespace, OutOfDiskSpace.
+constexpr std::array not_for_now{134, 175, 365, 371, 402, 433, 449, 450, 462, 12587, 14031};
 /// Unauthorized, AuthenticationFailed, and what they are called by those who serve it to others.
 constexpr std::array denials{13, 18, 8000, 33};
 
@@ -76,9 +86,14 @@ verdict judge(const answer& got) noexcept
         return verdict::unknown;
     if (is_one_of(not_primary, got.code))
         return verdict::later;
-    if (is_one_of(in_doubt, got.code) || got.what == answer::kind::unknown)
+    if (is_one_of(broken_off, got.code) || is_one_of(interruptions, got.code) || got.what == answer::kind::unknown)
         return verdict::unknown;
     return is_one_of(conflicts, got.code) ? verdict::conflict : verdict::refused;
+}
+
+bool is_denial(const answer& got) noexcept
+{
+    return got.what == answer::kind::refused && is_one_of(denials, got.code);
 }
 
 bool is_leaving(const answer& got) noexcept
@@ -107,7 +122,7 @@ failure_ptr failure_of(const answer& got)
     case verdict::refused:
         break;
     }
-    if (is_one_of(overloads, got.code))
+    if (is_one_of(not_for_now, got.code))
         return not_now(got);
     if (is_one_of(denials, got.code)) {
         return make_failure(errc::access_denied,

@@ -24,6 +24,9 @@ enum class verdict : unsigned char
 /// It was done, but no majority has confirmed it.
 [[nodiscard]] bool lacks_confirmation(const answer& got) noexcept;
 
+/// The server refuses the user, or the user has no right for the command: a server checks that before anything else.
+[[nodiscard]] bool is_denial(const answer& got) noexcept;
+
 /// Where commands go has to be found anew.
 [[nodiscard]] bool is_leaving(const answer& got) noexcept;
 

@@ -60,12 +60,6 @@ document look_of(const settings& config, const Members& members)
     return made;
 }
 
-/// Some of it may have been carried out: the server was in the way of itself, or had no time for the rest.
-bool is_unclear(const answer& to_all)
-{
-    return to_all.what == answer::kind::refused && failure_of(to_all)->code == errc::unavailable;
-}
-
 std::int64_t number_in(const document& reply, const char* name)
 {
     bson_iter_t found;
@@ -168,7 +162,8 @@ void joint::performed()
     if (updated_.what == answer::kind::done && !errors.accounts_for(members_.size())) {
         updated_.what = answer::kind::unknown;
         updated_.code = unknown_error;
-    } else if (members_.size() > 1 && is_unclear(updated_)) {
+    } else if (members_.size() > 1 && updated_.what == answer::kind::refused && !is_denial(updated_)) {
+        // A server that is interrupted in a batch does not tell which statements were carried out before.
         updated_.what = answer::kind::unknown;
     }
     const bool is_told = updated_.what == answer::kind::done && !lacks_confirmation(updated_);

@@ -139,6 +139,7 @@ private:
                     to, {{"k", bytes{each.status.key}}, {"t", std::string_view(each.token)}, {"x", ttl_value(ttl_)}});
             });
         }
+        may_have_extended_ = true;
         ask(made.take(), &group_operation::lengthened);
     }
     void lengthened(const answer&)
@@ -182,7 +183,7 @@ private:
     void failed(delivery, failure_ptr why) override
     {
         // What was done in parts is no failure that has changed nothing.
-        if (done_with_ > 0 && why->code != errc::outcome_unknown)
+        if (may_have_extended_ && why->code != errc::outcome_unknown)
             why = make_failure(errc::outcome_unknown, why->detail, why->cause);
         done_({.error = std::move(why)});
     }
@@ -196,6 +197,8 @@ private:
     void (group_operation::*looked_)() = nullptr;
     std::vector<known_holder> members_;
     std::size_t done_with_ = 0;
+    /// A statement that extends a lock was sent, in this attempt or in one before it.
+    bool may_have_extended_ = false;
 };
 
 } // namespace

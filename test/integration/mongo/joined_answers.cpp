@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "go_between.hpp"
 #include "joined_scene.hpp"
+#include "support/driver.hpp"
+#include "support/rig.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -102,10 +104,52 @@ BOOST_FIXTURE_TEST_SUITE(mongo_joined_answers, joined_answers, *boost::unit_test
 
 BOOST_AUTO_TEST_CASE(what_has_failed_as_a_whole_is_unknown_to_all_who_joined)
 {
-    for (const auto* const code : {"112", "433", "50"})
+    // 1, 8 and 146: a server fails without a name for it, or has no memory for the rest.
+    for (const auto* const code : {"112", "433", "50", "237", "1", "8", "146"})
         check_all_are_unknown([&](const document&) {
             return document::from_json(R"({"ok":0,"errmsg":"not now","code":)" + std::string(code) + '}');
         });
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_of_a_user_without_the_right_for_it_has_changed_nothing)
+{
+    between.say([](const go_between::request& what) {
+        return what.command == "update" ? document::from_json(R"({"ok":0,"errmsg":"not authorized","code":13})")
+                                        : what.carry_out();
+    });
+    auto asked = ask_for_all();
+    for (auto& each : asked)
+        COLOCK_THROWS(create_error, errc::access_denied, static_cast<void>(each.get(io)));
+    between.be_honest();
+    BOOST_TEST(ours.stats().settling == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_group_that_was_extended_before_a_failure_is_unknown)
+{
+    const driver some(io, mongo::make_adapter(io.get_executor(), options(mongodb_url(between.port()))));
+    auto members = theirs.group("g");
+    run(members.acquire("k"));
+    // The check at the first connection is over then.
+    BOOST_TEST(some.list().size() == 1U);
+    bool extended = false;
+    between.say([&](const go_between::request& what) {
+        const auto refused = [](int code) {
+            return document::from_json(R"({"ok":0,"errmsg":"no","code":)" + std::to_string(code) + '}');
+        };
+        if (what.command == "find" && extended)
+            return refused(13);
+        if (what.command != "update")
+            return what.carry_out();
+        static_cast<void>(what.carry_out());
+        extended = true;
+        return refused(112);
+    });
+    const auto outcome = some.group("g", group_action::extend, 1h);
+    between.be_honest();
+    BOOST_TEST(extended);
+    BOOST_TEST_REQUIRE(!!outcome.error);
+    BOOST_TEST((outcome.error->code == errc::outcome_unknown), outcome.error->detail);
+    BOOST_TEST(run(members.release()).size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(what_no_majority_has_confirmed_is_unknown_to_all_who_joined)

@@ -42,15 +42,22 @@ BOOST_AUTO_TEST_SUITE(mongo_failures)
 
 BOOST_AUTO_TEST_CASE(what_may_have_been_done_is_unknown)
 {
-    // The last four: a router found no primary, or lost it; keys that sign the time are away; the storage changes
-    // hands.
-    for (const int code : {6, 7, 50, 64, 89, 91, 189, 262, 9001, 11600, 11601, 11602, 13436, 133, 202, 211, 355})
+    // 133, 202, 211: a router found no primary, or lost it; the key that signs the time is not there.
+    for (const int code : {6, 7, 50, 64, 89, 91, 189, 262, 9001, 13436, 133, 202, 211})
         check(code, verdict::unknown, errc::outcome_unknown);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_server_turns_away_under_load_is_neither_refused_for_good_nor_asked_again_at_once)
+/// All codes of the server's category Interruption, but for those of a timeout and for LockTimeout.
+BOOST_AUTO_TEST_CASE(what_was_interrupted_is_unknown)
 {
-    for (const int code : {365, 433, 449, 450, 462}) {
+    for (const int code :
+        {237, 279, 281, 282, 290, 355, 453, 471, 473, 485, 509, 11600, 11601, 11602, 46841, 91331, 10045600})
+        check(code, verdict::unknown, errc::outcome_unknown);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_server_cannot_do_for_now_is_neither_refused_for_good_nor_asked_again_at_once)
+{
+    for (const int code : {134, 175, 365, 371, 402, 433, 449, 450, 462, 12587, 14031}) {
         check(code, verdict::refused, errc::unavailable);
         BOOST_TEST(!is_leaving(refusal(code)));
     }
@@ -72,8 +79,10 @@ BOOST_AUTO_TEST_CASE(what_is_no_primary_is_left)
 
 BOOST_AUTO_TEST_CASE(a_denial_is_told_as_one_and_all_else_as_a_mistake)
 {
-    for (const int code : {13, 18, 33, 8000})
+    for (const int code : {13, 18, 33, 8000}) {
         check(code, verdict::refused, errc::access_denied);
+        BOOST_TEST(is_denial(refusal(code)));
+    }
     for (const int code : {2, 9, 59, 121})
         check(code, verdict::refused, errc::misconfigured_backend);
 }
