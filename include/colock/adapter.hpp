@@ -49,6 +49,15 @@ public:
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
     [[nodiscard]] virtual colock::capabilities capabilities() const noexcept = 0;
     [[nodiscard]] virtual adapter_limits limits() const noexcept { return {}; }
+    /// How far the backend's clock may get ahead while a lease of that ttl lasts, beyond running faster by a hundredth:
+    /// because another server takes over whose clock is ahead, or because a server's clock is stepped forward. The core
+    /// ends each lease earlier by this value, and refuses a ttl below four times the value with `errc::invalid_ttl`. A
+    /// clock that falls behind needs no bound, because there the lease only lasts longer.
+    ///
+    /// The value may change, so the core asks each time it counts a lease: when a grant, an extension or a renewal is
+    /// answered, and when a shorter ttl is about to be sent. It asks with its mutex held, so an override calls no
+    /// locker, no lock and no completion. Default: 0, which is right for a backend whose clock never steps.
+    [[nodiscard]] virtual std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept;
 
     /// Tries once to take the lock. Called for a claim that is not known to hold it: a new one, one that was busy or
     /// failed, one whose last create has an unknown outcome. A claim that holds it already is granted again, for a new

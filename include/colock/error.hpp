@@ -28,7 +28,7 @@ enum class errc
     unavailable,
     /// The key is empty, too long, or contains a NUL.
     invalid_key,
-    /// The ttl (time to live) is negative, below what the backend resolves, or over ten years.
+    /// The ttl (time to live) is negative, too short for the backend or its `max_clock_lead`, or over ten years.
     invalid_ttl,
     /// The retry policy contradicts itself.
     invalid_retry,

@@ -36,7 +36,7 @@ enum class on_failure : unsigned char
 struct acquire_options
 {
     /// Time to live of the grant. Default: the locker's. 0: until released, where the backend can. Range: what the
-    /// backend resolves (at least 100 ms), up to ten years.
+    /// backend resolves (at least 100 ms, and four times a `max_clock_lead` that is set), up to ten years.
     std::optional<std::chrono::milliseconds> ttl{};
     lock_mode mode = lock_mode::exclusive;
     /// With `lock_mode::shared`: a counting semaphore, granted if fewer than this many shared holders live. 0: any

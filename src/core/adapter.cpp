@@ -177,6 +177,11 @@ void adapter::count_unproven(std::uint64_t parts) noexcept
     listeners_->unproven.fetch_add(parts, std::memory_order_relaxed);
 }
 
+std::chrono::milliseconds adapter::max_clock_lead(std::chrono::milliseconds) const noexcept
+{
+    return std::chrono::milliseconds(0);
+}
+
 failure_ptr adapter::trouble() const
 {
     const std::lock_guard guard(listeners_->mutex);

@@ -38,7 +38,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
             else
                 cleaning.end(subject, true, todo);
         } else if (outcome.status == create_status::granted && !closed_to_new.load(std::memory_order_relaxed) &&
-                   (can.immediate || lease_plan::arrives_in_time({subject.sent(), subject.ttl()},
+                   (can.immediate || lease_plan::arrives_in_time(leased.request_of(subject, subject.ttl()),
                                          subject.lease().session_until(), lease_clock::now(), margins)))
         {
             stop_trying(subject);

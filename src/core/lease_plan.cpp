@@ -7,13 +7,13 @@ namespace colock::detail {
 
 using namespace std::chrono_literals;
 
-lease_clock::time_point local_deadline(lease_clock::time_point sent, std::chrono::milliseconds ttl) noexcept
+lease_clock::time_point local_deadline(const lease_request& asked) noexcept
 {
-    if (ttl == 0ms)
+    if (asked.ttl == 0ms)
         return lease_clock::time_point::max();
     // Clocks may run apart by a hundredth, and the backend may round by a millisecond in each direction.
-    const lease_clock::duration margin = lease_clock::duration(ttl) / 100 + 2ms;
-    return saturating_add(sent, lease_clock::duration(ttl) - margin);
+    const lease_clock::duration margin = lease_clock::duration(asked.ttl) / 100 + 2ms;
+    return saturating_add(asked.sent, lease_clock::duration(asked.ttl - asked.clock_lead) - margin);
 }
 
 bool lease_plan::arrives_in_time(
@@ -23,13 +23,13 @@ bool lease_plan::arrives_in_time(
         return ends == time_point::max() || saturating_add(now, of.minimum_validity.value_or(by_default)) <= ends;
     };
     // A session may be much shorter than the ttl, and be raised all the time.
-    return leaves(local_deadline(granted.sent, granted.ttl), std::max(10ms, granted.ttl / 10)) &&
+    return leaves(local_deadline(granted), std::max(10ms, granted.ttl / 10)) &&
            leaves(session_until, std::clamp(granted.ttl / 100, 10ms, 100ms));
 }
 
 lease_plan::time_point lease_plan::bound(lease_request by) const noexcept
 {
-    return std::min(local_deadline(by.sent, by.ttl), hold_until_);
+    return std::min(local_deadline(by), hold_until_);
 }
 
 lease_plan::time_point lease_plan::stands(lease_request by) noexcept

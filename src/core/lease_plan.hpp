@@ -11,17 +11,28 @@
 
 namespace colock::detail {
 
-/// An expiry as its holder counts it: from before the request was sent, less a margin for clocks that drift apart.
-[[nodiscard]] lease_clock::time_point local_deadline(
-    lease_clock::time_point sent, std::chrono::milliseconds ttl) noexcept;
-
 /// A request for a lease, from its sender's side.
 struct lease_request
 {
     lease_clock::time_point sent;
     /// 0: without end.
     std::chrono::milliseconds ttl;
+    /// The adapter's `max_clock_lead` for this ttl.
+    std::chrono::milliseconds clock_lead{0};
 };
+
+/// Whether a lease of that ttl is too short to be cut by `clock_lead`.
+[[nodiscard]] constexpr bool is_too_short(std::chrono::milliseconds ttl, std::chrono::milliseconds clock_lead) noexcept
+{
+    return clock_lead > ttl / 4;
+}
+
+/// The expiry as its holder counts it, which is never later than the backend's.
+///
+/// With the times of the backend's clock at the grant and at the expiry, the backend ends the lease once
+/// `clock(expiry) >= clock(grant) + ttl`. That clock may run faster than ours by a hundredth, and jump ahead by
+/// `clock_lead` in between, so the lease is counted from before the request was sent, less both.
+[[nodiscard]] lease_clock::time_point local_deadline(const lease_request& asked) noexcept;
 
 /// When a lease is renewed, when the body under it has to stop, and when it is lost. Knows no I/O, takes no lock and
 /// reads no clock: it is told what happens, and asked.

@@ -7,10 +7,11 @@ namespace colock::detail {
 
 using std::chrono::milliseconds;
 
-lease_request leases::request_of(const record& held, milliseconds ttl) noexcept
+lease_request leases::request_of(const record& claim, milliseconds ttl) const noexcept
 {
     // What may arrive late counts as if it had been the last.
-    return {held.sent(), std::min(ttl, held.late_ttl())};
+    const auto counted = std::min(ttl, claim.late_ttl());
+    return {claim.sent(), counted, shard_.backend->max_clock_lead(counted)};
 }
 
 void leases::hold(record& wanted, std::uint64_t fence)
@@ -106,7 +107,7 @@ void leases::start_renewal(record& held, time_point now, work& todo)
     if (held.under_way != operation::none)
         return;
     const auto ttl = held.plan.renewal_ttl(now, held.ttl(), shard_.limits.min_ttl);
-    if (!ttl)
+    if (!ttl || is_too_short(*ttl, shard_.backend->max_clock_lead(*ttl)))
         return;
     held.under_way = operation::extend;
     held.extension().ttl = *ttl;

@@ -58,12 +58,13 @@ public:
     void session_at_risk(const session_bound& session, work& todo);
     void session_ended(const session_bound& session);
 
+    /// The request that was sent last for `claim`, which asked for that ttl, as its lease is to be counted now.
+    [[nodiscard]] lease_request request_of(const record& claim, std::chrono::milliseconds ttl) const noexcept;
+
     [[nodiscard]] registry& all() noexcept { return held_; }
 
 private:
     void watch_session(record& held);
-    /// The one that was sent last, with that ttl.
-    [[nodiscard]] static lease_request request_of(const record& held, std::chrono::milliseconds ttl) noexcept;
 
     shard& shard_;
     clean_up& clean_up_;

@@ -35,8 +35,8 @@ std::unique_ptr<const failure> check_key(std::string_view key, const adapter_lim
     return nullptr;
 }
 
-std::unique_ptr<const failure> check_ttl(
-    std::chrono::milliseconds ttl, const adapter_limits& limits, const capabilities& can)
+std::unique_ptr<const failure> check_ttl(std::chrono::milliseconds ttl, const adapter_limits& limits,
+    const capabilities& can, std::chrono::milliseconds max_clock_lead)
 {
     if (ttl < 0ms)
         return wrong(errc::invalid_ttl, "the ttl is " + in_words(ttl) + "; give a positive one");
@@ -48,6 +48,11 @@ std::unique_ptr<const failure> check_ttl(
     if (ttl < limits.min_ttl || ttl > limits.max_ttl) {
         return wrong(errc::invalid_ttl, "the ttl is " + in_words(ttl) + "; give one from " + in_words(limits.min_ttl) +
                                             " to " + in_words(limits.max_ttl));
+    }
+    if (is_too_short(ttl, max_clock_lead)) {
+        return wrong(errc::invalid_ttl, "the ttl is " + in_words(ttl) + ", and the backend's max_clock_lead is " +
+                                            in_words(max_clock_lead) + ", by which the lease is cut; give at least " +
+                                            in_words(4 * max_clock_lead) + ", or set a smaller max_clock_lead");
     }
     return nullptr;
 }
@@ -96,13 +101,13 @@ std::unique_ptr<const failure> check_max_hold(std::chrono::milliseconds max_hold
                                             in_words(limits.min_ttl) + " to " + in_words(limits.max_ttl));
 }
 
-std::unique_ptr<const failure> check_margins(
-    std::chrono::milliseconds ttl, const locker_options& options, renewal by_default)
+std::unique_ptr<const failure> check_margins(std::chrono::milliseconds ttl, std::chrono::milliseconds max_clock_lead,
+    const locker_options& options, renewal by_default)
 {
     if (ttl == 0ms || (!options.minimum_validity && !options.stop_margin))
         return nullptr;
     const auto longest = std::chrono::floor<std::chrono::milliseconds>(
-        local_deadline(lease_clock::time_point{}, ttl).time_since_epoch());
+        local_deadline({lease_clock::time_point{}, ttl, max_clock_lead}).time_since_epoch());
     const auto too_long = [&](std::string_view name, std::chrono::milliseconds value, std::string_view effect) {
         return wrong(errc::invalid_options, std::string(name) + " is " + in_words(value) + ", and a lease of " +
                                                 in_words(ttl) + " is valid for " + in_words(longest) + ": " +
@@ -128,7 +133,8 @@ void check_locker_options(const locker_options& options, const adapter& backend)
         check_range(backend.name(), name, value, least, most);
     };
     const auto limits = backend.limits();
-    refuse(check_ttl(options.ttl, limits, backend.capabilities()));
+    const auto max_clock_lead = backend.max_clock_lead(options.ttl);
+    refuse(check_ttl(options.ttl, limits, backend.capabilities(), max_clock_lead));
     refuse(check_retry(options.retry));
     refuse(check_label("owner", options.owner));
     refuse(check_label("host", options.host));
@@ -137,7 +143,7 @@ void check_locker_options(const locker_options& options, const adapter& backend)
         in_range("minimum_validity", *options.minimum_validity, 0ms, limits.max_ttl);
     if (options.stop_margin)
         in_range("stop_margin", *options.stop_margin, 0ms, limits.max_ttl);
-    refuse(check_margins(options.ttl, options, renewal::automatic));
+    refuse(check_margins(options.ttl, max_clock_lead, options, renewal::automatic));
     if (options.max_hold)
         refuse(check_max_hold(*options.max_hold, limits));
     if (options.purge) {

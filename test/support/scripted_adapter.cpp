@@ -219,6 +219,17 @@ adapter_limits scripted_adapter::limits() const noexcept
     return state_->pretended_limits.value_or(backend_->limits());
 }
 
+std::chrono::milliseconds scripted_adapter::max_clock_lead(std::chrono::milliseconds ttl) const noexcept
+{
+    const auto pretended = state_->pretended_clock_lead.load();
+    return pretended < 0 ? backend_->max_clock_lead(ttl) : std::chrono::milliseconds(pretended);
+}
+
+void scripted_adapter::set_max_clock_lead(std::chrono::milliseconds pretended)
+{
+    state_->pretended_clock_lead = pretended.count();
+}
+
 void scripted_adapter::set_limits(adapter_limits pretended)
 {
     const std::lock_guard guard(state_->mutex);

@@ -164,6 +164,8 @@ public:
     /// Pretends to be able to do this. Default: what the backend below can, `immediate` as the timing says.
     void set_capabilities(colock::capabilities pretended);
     void set_limits(adapter_limits pretended);
+    /// Default: that of the backend below.
+    void set_max_clock_lead(std::chrono::milliseconds pretended);
 
     /// From now on a grant is tied to a session, as on a backend that ends what a lost client held: it is good until
     /// then at the most.
@@ -184,6 +186,7 @@ public:
     [[nodiscard]] std::string_view name() const noexcept override;
     [[nodiscard]] colock::capabilities capabilities() const noexcept override;
     [[nodiscard]] adapter_limits limits() const noexcept override;
+    [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept override;
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override;
     void start_release(claim_ptr claim, completion<release_outcome> done) override;

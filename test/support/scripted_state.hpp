@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -97,6 +99,8 @@ struct scripted_adapter::state : context_member
     bool trust_abandon = false;
     std::optional<colock::capabilities> pretended;
     std::optional<adapter_limits> pretended_limits;
+    /// In milliseconds; negative: not set. Read while the core's mutex is held, so not guarded by ours.
+    std::atomic<std::chrono::milliseconds::rep> pretended_clock_lead{-1};
     std::map<const colock::claim*, operation> under_way;
     std::map<const colock::claim*, claim_ptr> waiting;
     std::vector<std::string> breaches;

@@ -133,7 +133,7 @@ void check_new_ttl(const core& self, std::chrono::milliseconds ttl, error_contex
         context.detail = "the ttl is 0 ms; a lock with a ttl cannot be made one without, give a positive one";
         throw validation_error(errc::invalid_ttl, std::move(context));
     }
-    if (const auto refused = check_ttl(ttl, self.limits, self.can)) {
+    if (const auto refused = check_ttl(ttl, self.limits, self.can, self.backend->max_clock_lead(ttl))) {
         context.detail = refused->detail;
         throw validation_error(refused->code, std::move(context));
     }

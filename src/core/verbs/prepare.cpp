@@ -14,7 +14,7 @@ std::unique_ptr<const failure> check(const core& self, std::string_view key, con
 {
     auto refused = check_key(key, self.limits);
     if (!refused && options.ttl)
-        refused = check_ttl(*options.ttl, self.limits, self.can);
+        refused = check_ttl(*options.ttl, self.limits, self.can, self.backend->max_clock_lead(*options.ttl));
     if (!refused && (options.mode != lock_mode::exclusive || options.max_holders != 0))
         refused = check_mode(options.mode, options.max_holders, self.can, self.backend->name());
     if (!refused && !options.owner.empty())
@@ -39,7 +39,7 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
     const auto max_hold = options.max_hold ? options.max_hold : self->options.max_hold;
     auto refused = check(*self, key, options);
     if (!refused && self->margins.any())
-        refused = check_margins(ttl, self->options, by_default);
+        refused = check_margins(ttl, self->backend->max_clock_lead(ttl), self->options, by_default);
     auto owner = self->default_owner;
     if (!options.owner.empty() || !options.comment.empty() || !options.host.empty() || !group.empty()) {
         auto special = std::make_shared<owner_data>(*owner);

@@ -7,6 +7,7 @@
 
 using namespace colock;
 using namespace std::chrono_literals;
+using colock::detail::is_too_short;
 using colock::detail::lease_plan;
 using colock::detail::local_deadline;
 
@@ -43,12 +44,12 @@ BOOST_AUTO_TEST_CASE(a_lease_is_renewed_a_third_after_its_request_was_sent)
 {
     auto plan = renewed();
     const auto ends = plan.granted({start, 30s});
-    BOOST_TEST((ends == local_deadline(start, 30s)));
+    BOOST_TEST((ends == local_deadline({start, 30s})));
     BOOST_TEST((plan.next(start, ends, by_default, false).until == start + 10s));
     BOOST_TEST(plan.next(start + 10s, ends, by_default, false).what == action::renew);
     plan.forget_renewal();
     BOOST_TEST((plan.next(start + 10s, ends, by_default, false).until == ends));
-    BOOST_TEST((plan.extended({start + 10s, 30s}, 30s) == local_deadline(start + 10s, 30s)));
+    BOOST_TEST((plan.extended({start + 10s, 30s}, 30s) == local_deadline({start + 10s, 30s})));
     BOOST_TEST((plan.due(never, by_default, false) == start + 20s));
     plan.left_to_its_ttl();
     BOOST_TEST((plan.due(never, by_default, false) == never));
@@ -129,13 +130,13 @@ BOOST_AUTO_TEST_CASE(margins_of_ones_own_replace_those_that_follow_from_the_leas
     BOOST_TEST((plan.due(ends, {.stop_margin = 7s}, false) == ends - 7s));
     BOOST_TEST((plan.due(ends, {.stop_margin = 0ms}, false) == ends));
 
-    const auto latest = local_deadline(start, 60s);
+    const auto latest = local_deadline({start, 60s});
     BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, never, latest - 6s, {}));
     BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, never, latest - 6s + 1ns, {}));
     BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, never, latest, {.minimum_validity = 0ms}));
     BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, never, latest, {.minimum_validity = 1ms}));
     // At least ten milliseconds.
-    BOOST_TEST(!lease_plan::arrives_in_time({start, 50ms}, never, local_deadline(start, 50ms) - 9ms, {}));
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 50ms}, never, local_deadline({start, 50ms}) - 9ms, {}));
     BOOST_TEST(lease_plan::arrives_in_time({start, 0ms}, never, start + 1h, {}));
     // Of whichever ends first.
     BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, start + 10s, start + 9900ms, {}));
@@ -144,12 +145,68 @@ BOOST_AUTO_TEST_CASE(margins_of_ones_own_replace_those_that_follow_from_the_leas
     BOOST_TEST(!lease_plan::arrives_in_time({start, 0ms}, start + 1s, start + 1s - 9ms, {}));
 }
 
+BOOST_AUTO_TEST_CASE(a_clock_that_gets_ahead_shortens_every_lease)
+{
+    const auto led = [](std::chrono::milliseconds ttl) { return start + ttl - ttl / 100 - 2ms - 250ms; };
+    auto plan = renewed();
+    BOOST_TEST((plan.granted({start, 30s, 250ms}) == led(30s)));
+    BOOST_TEST((plan.next(start, led(30s), by_default, false).until == start + 10s));
+    BOOST_TEST((plan.extended({start + 10s, 30s, 250ms}, 30s) == led(30s) + 10s));
+    BOOST_TEST(!plan.shortened({start + 10s, 30s, 250ms}, led(30s)));
+    const auto sooner = plan.shortened({start, 10s, 250ms}, led(30s));
+    BOOST_REQUIRE(sooner);
+    BOOST_TEST((*sooner == led(10s)));
+    // A body stops, and a grant comes too late, by the shortened lease.
+    plan.body_begins();
+    plan.left_to_its_ttl();
+    BOOST_TEST((plan.due(*sooner, by_default, false) == *sooner - 1s));
+    BOOST_TEST(lease_plan::arrives_in_time({start, 10s, 250ms}, never, led(10s) - 1s, by_default));
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 10s, 250ms}, never, led(10s) - 1s + 1ns, by_default));
+    // A lock without a ttl has no expiry that a clock could bring nearer.
+    BOOST_TEST((plan.granted({start, 0ms, 0ms}) == never));
+    // A session ends by itself.
+    BOOST_TEST(lease_plan::arrives_in_time({start, 30s, 250ms}, start + 10s, start + 9900ms, by_default));
+}
+
+// The backend ends a lease once its clock shows ttl more than at the grant. `jump`: by how much that clock has got
+// ahead meanwhile; it may also fall behind.
+BOOST_AUTO_TEST_CASE(a_lease_ends_before_the_backends_unless_its_clock_jumps_further_than_the_lead)
+{
+    struct row
+    {
+        std::chrono::milliseconds lead;
+        std::chrono::milliseconds jump;
+        bool safe;
+    };
+    constexpr auto ttl = 10s;
+    constexpr auto margin = 102ms;
+    for (const auto& [lead, jump, safe] :
+        {row{0ms, 0ms, true}, row{0ms, -5s, true}, row{0ms, -20s, true}, row{0ms, margin, true},
+            row{0ms, margin + 1ms, false}, row{0ms, 2s, false}, row{250ms, -2s, true}, row{250ms, 250ms, true},
+            row{250ms, 250ms + margin, true}, row{250ms, 251ms + margin, false}, row{2s, 2s, true}, row{2s, 3s, false}})
+    {
+        const auto granted_at = start + 1ms;
+        const auto free_at = granted_at + ttl - jump;
+        BOOST_TEST((local_deadline({start, ttl, lead}) < free_at) == safe, "lead " << lead << ", jump " << jump);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_ttl_has_to_be_four_times_the_lead)
+{
+    BOOST_TEST(!is_too_short(100ms, 0ms));
+    BOOST_TEST(!is_too_short(100ms, 25ms));
+    BOOST_TEST(is_too_short(100ms, 26ms));
+    BOOST_TEST(is_too_short(103ms, 26ms));
+    BOOST_TEST(!is_too_short(104ms, 26ms));
+    BOOST_TEST(is_too_short(30s, std::chrono::milliseconds::max()));
+}
+
 BOOST_AUTO_TEST_CASE(max_hold_bounds_every_lease_and_what_a_renewal_asks_for)
 {
     auto plan = renewed(35s);
     const auto first = plan.granted({start, 30s});
     BOOST_TEST(plan.is_bounded());
-    BOOST_TEST((first == local_deadline(start, 30s)));
+    BOOST_TEST((first == local_deadline({start, 30s})));
     BOOST_TEST((plan.renewal_ttl(start + 1s, 30s, 100ms) == 30s));
     BOOST_TEST((plan.renewal_ttl(start + 10s, 30s, 100ms) == 25s));
     // Less than a millisecond counts as one.
@@ -157,7 +214,7 @@ BOOST_AUTO_TEST_CASE(max_hold_bounds_every_lease_and_what_a_renewal_asks_for)
     BOOST_TEST((plan.renewal_ttl(start + 35s - 100ms + 1ms, 30s, 100ms) == std::nullopt));
     BOOST_TEST((plan.extended({start + 10s, 30s}, 30s) == start + 35s));
     // A renewal that asks for less is followed by the next as one in full is.
-    BOOST_TEST((plan.extended({start + 20s, 15s}, 30s) == local_deadline(start + 20s, 15s)));
+    BOOST_TEST((plan.extended({start + 20s, 15s}, 30s) == local_deadline({start + 20s, 15s})));
     BOOST_TEST((plan.due(never, by_default, false) == start + 30s));
     // The margins are parts of the shorter of both.
     auto brief = renewed(1s);
@@ -176,7 +233,7 @@ BOOST_AUTO_TEST_CASE(a_shorter_ttl_counts_from_its_request_on)
     BOOST_TEST(!plan.shortened({start + 1s, 60s}, ends));
     const auto sooner = plan.shortened({start + 1s, 2s}, ends);
     BOOST_REQUIRE(sooner);
-    BOOST_TEST((*sooner == local_deadline(start + 1s, 2s)));
+    BOOST_TEST((*sooner == local_deadline({start + 1s, 2s})));
     BOOST_TEST((plan.due(*sooner, by_default, false) == *sooner - 200ms));
     BOOST_TEST(!plan.shortened({start + 2s, 10s}, *sooner));
 }

@@ -150,11 +150,11 @@ BOOST_AUTO_TEST_CASE(the_clock_only_goes_forward)
 
 BOOST_AUTO_TEST_CASE(a_local_deadline_is_on_the_safe_side)
 {
-    BOOST_TEST((local_deadline(start, 30s) == start + 30s - 300ms - 2ms));
-    BOOST_TEST((local_deadline(start, 100ms) == start + 97ms));
-    BOOST_TEST((local_deadline(start, 1h) == start + 1h - 36s - 2ms));
-    BOOST_TEST((local_deadline(start, 0ms) == time_point::max()));
-    BOOST_TEST((local_deadline(time_point::max() - 1s, 1h) == time_point::max()));
+    BOOST_TEST((local_deadline({start, 30s}) == start + 30s - 300ms - 2ms));
+    BOOST_TEST((local_deadline({start, 100ms}) == start + 97ms));
+    BOOST_TEST((local_deadline({start, 1h}) == start + 1h - 36s - 2ms));
+    BOOST_TEST((local_deadline({start, 0ms}) == time_point::max()));
+    BOOST_TEST((local_deadline({time_point::max() - 1s, 1h}) == time_point::max()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
