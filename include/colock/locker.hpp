@@ -95,10 +95,14 @@ public:
     /// Runs `body` under the lock and returns what it returns. The body takes `lock&` or nothing, and returns an
     /// `asio::awaitable` or a plain value (movable, no reference); it runs on a strand of the caller's executor.
     ///
-    /// The lease is renewed while it runs. It is cancelled (all types) a `stop_margin` before the lease can end, or as
-    /// soon as the loss is known. A value returned before the deadline stands. The caller's cancellation is forwarded
-    /// to the body; a value that it returns all the same stands. Returns only when the body has ended; the lock is
-    /// released then, whether or not the body moved the handle away.
+    /// The lease is renewed while the body runs. The body is cancelled (all types) a `stop_margin` before the lease can
+    /// end, or as soon as the loss is known. A value returned before the deadline stands. The caller's cancellation is
+    /// forwarded to the body; a value that it returns all the same stands.
+    ///
+    /// Returns only when the body has ended. The lock is released then, whether or not the body moved the handle away;
+    /// the call ends when the release is answered, or after the operation timeout. If the caller is cancelled meanwhile,
+    /// or was cancelled while the body ran, the call ends promptly: the release goes on in the background, and the
+    /// body's value or exception stands.
     ///
     /// Not reentrant: a body that asks for its own key again waits for itself, for as long as the policy allows, and
     /// its lease is renewed all the while. Pass the `lock&` on instead.

@@ -41,7 +41,7 @@ void wake_list::resume()
 void core::suspend(parked& place, std::uint32_t seen)
 {
     // Assigned to the erased handler's own slot: the one of the handler inside would be overwritten.
-    if (auto slot = asio::get_associated_cancellation_slot(place.handler); slot.is_connected() && !place.deaf) {
+    if (auto slot = asio::get_associated_cancellation_slot(place.handler); slot.is_connected()) {
         slot.assign([this, &place](asio::cancellation_type type) {
             if (type != asio::cancellation_type::none)
                 unpark(place);

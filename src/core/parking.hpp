@@ -28,8 +28,6 @@ struct parked : boost::intrusive::list_base_hook<auto_unlink>,
                 boost::intrusive::list_base_hook<boost::intrusive::tag<all_parked_tag>, auto_unlink>
 {
     waitable* source = nullptr;
-    /// Not to be cancelled.
-    bool deaf = false;
     /// Not to be parked any longer, once its core takes no new acquires.
     bool ends_when_closed = false;
     asio::any_io_executor executor{};

@@ -45,8 +45,6 @@ namespace colock::detail::verbs {
 
 // held.cpp
 [[nodiscard]] asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_failure report);
-/// Quiet, and deaf to the caller's cancellation; bounded by the operation timeout.
-[[nodiscard]] asio::awaitable<void> release_uncancelled(std::shared_ptr<core> self, record::ptr held);
 /// Several at once, and what became of each: empty, or why it failed. The caller keeps their handles, so that what is
 /// left is the core's if it ends early.
 [[nodiscard]] asio::awaitable<std::vector<error_code>> release_each(

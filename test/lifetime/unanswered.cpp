@@ -3,8 +3,6 @@
 
 #include <boost/asio/error.hpp>
 
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
@@ -201,30 +199,6 @@ BOOST_AUTO_TEST_CASE(an_adapter_that_keeps_to_a_time_of_its_own_is_relied_upon_o
         BOOST_TEST(releasing.done());
         on.check_clean();
     }
-}
-
-BOOST_AUTO_TEST_CASE(the_release_after_a_body_cannot_be_cancelled)
-{
-    rig on(behind::scripted);
-    asio::cancellation_signal cancel;
-    std::optional<int> value;
-    on.script->next(operation::release, step::hold());
-    on.locker->async_with_lock(
-        "k", [] { return 7; }, asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr failure, int result) {
-            BOOST_TEST(!failure);
-            value = result;
-        }));
-    on.ready();
-    // It is free when the call is over.
-    BOOST_TEST(!value.has_value());
-    cancel.emit(asio::cancellation_type::terminal);
-    on.ready();
-    BOOST_TEST(!value.has_value());
-    on.script->deliver();
-    on.ready();
-    BOOST_TEST_REQUIRE(value.has_value());
-    BOOST_TEST(*value == 7);
-    on.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(a_body_that_does_not_stop_keeps_nobody_busy)

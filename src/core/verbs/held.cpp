@@ -107,15 +107,6 @@ asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self
     co_return failures;
 }
 
-asio::awaitable<void> release_uncancelled(std::shared_ptr<core> self, record::ptr held)
-{
-    parked place;
-    place.deaf = true;
-    std::uint32_t seen = 0;
-    for (bool waits = begin_release(*self, *held, &seen); waits; waits = must_await_answer(*self, *held, seen))
-        co_await self->park(*held, place, seen);
-}
-
 void check_extend(const core& self, const record& held, std::chrono::milliseconds ttl)
 {
     using namespace std::chrono_literals;

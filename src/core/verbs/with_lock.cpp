@@ -114,6 +114,18 @@ std::shared_ptr<asio::cancellation_signal> as_terminal(asio::cancellation_slot f
     return to;
 }
 
+/// Ends early when the caller is cancelled: the release goes on in the background.
+asio::awaitable<void> release_after_body(std::shared_ptr<core> self, record::ptr held)
+{
+    parked place;
+    std::uint32_t seen = 0;
+    for (bool waits = begin_release(*self, *held, &seen); waits; waits = must_await_answer(*self, *held, seen)) {
+        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
+            co_return;
+        co_await self->park(*held, place, seen, asio::as_tuple(asio::deferred));
+    }
+}
+
 [[noreturn]] void throw_lost(const core& self, const record& held, lost_reason reason, std::exception_ptr failure)
 {
     auto context = context_of(self, held);
@@ -155,11 +167,10 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
     if (lost)
         throw_lost(*self, *wanted, *lost, std::move(failure));
 
-    // What the body has done stands, even if the caller was cancelled meanwhile: the release is not.
-    const bool throws = co_await asio::this_coro::throw_if_cancelled();
-    co_await asio::this_coro::throw_if_cancelled(false);
-    co_await verbs::release_uncancelled(self, wanted);
-    co_await asio::this_coro::throw_if_cancelled(throws);
+    // What the body has done stands, even if the caller was cancelled meanwhile: then the release is begun when this
+    // frame ends.
+    if ((co_await asio::this_coro::cancellation_state).cancelled() == asio::cancellation_type::none)
+        co_await release_after_body(self, wanted);
 
     if (failure)
         std::rethrow_exception(std::move(failure));

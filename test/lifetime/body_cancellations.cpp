@@ -1,0 +1,240 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <stdexcept>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(body_cancellations)
+
+namespace {
+
+/// The two forms of `with_lock`.
+enum class form : unsigned char
+{
+    plain,
+    front,
+};
+
+std::ostream& operator<<(std::ostream& out, form kind)
+{
+    return out << (kind == form::plain ? "with_lock" : "async_with_lock");
+}
+
+constexpr form forms[] = {form::plain, form::front};
+
+/// The result of a `with_lock` that returns an int and that its caller may cancel.
+struct cancellable_call
+{
+    asio::cancellation_signal cancel;
+    int completions = 0;
+    std::exception_ptr failure;
+    int value = 0;
+
+    template <class Body>
+    void start(rig& on, form kind, acquire_options options, Body body)
+    {
+        const auto handler = asio::bind_cancellation_slot(cancel.slot(), [this](std::exception_ptr why, int result) {
+            ++completions;
+            failure = std::move(why);
+            value = result;
+        });
+        if (kind == form::plain)
+            asio::co_spawn(on.io(), on.locker->with_lock("k", std::move(options), std::move(body)), handler);
+        else
+            on.locker->async_with_lock("k", std::move(options), std::move(body), handler);
+    }
+    [[nodiscard]] bool done() const noexcept { return completions == 1; }
+    int get()
+    {
+        BOOST_TEST_REQUIRE(done());
+        if (failure)
+            std::rethrow_exception(std::exchange(failure, nullptr));
+        return value;
+    }
+};
+
+/// How a body goes on after a cancellation.
+enum class survival : unsigned char
+{
+    resets_its_state,
+    does_not_throw,
+};
+
+/// Ends after it has been cancelled `expected` times.
+asio::awaitable<int> survive(survival how, std::size_t expected, std::size_t& cancellations)
+{
+    co_await asio::this_coro::throw_if_cancelled(how == survival::resets_its_state);
+    lease_timer timer(co_await asio::this_coro::executor);
+    while (cancellations < expected) {
+        timer.expires_after(24h);
+        const auto [ended] = co_await timer.async_wait(asio::as_tuple(asio::deferred));
+        BOOST_TEST((ended == asio::error::operation_aborted));
+        ++cancellations;
+        if (how == survival::resets_its_state)
+            co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    }
+    co_return 7;
+}
+
+/// When the caller cancels.
+enum class moment : unsigned char
+{
+    while_the_body_runs,
+    while_it_is_released,
+};
+
+/// A backend that does not answer releases.
+struct silent_releases
+{
+    cancellable_call call;
+    rig on{behind::scripted};
+
+    silent_releases()
+    {
+        on.script->always(operation::release, step::hold());
+        on.script->always(operation::hand_over, step::hold());
+    }
+
+    /// Runs a call, and cancels it. `body` is called when the cancellation may have arrived.
+    template <class Body>
+    void run(form called, moment when, Body body)
+    {
+        call.start(on, called, {.ttl = 1h}, [when, body]() -> asio::awaitable<int> {
+            std::size_t cancellations = 0;
+            if (when == moment::while_the_body_runs)
+                co_await survive(survival::resets_its_state, 1, cancellations);
+            co_return body();
+        });
+        on.ready();
+        BOOST_TEST(call.completions == 0);
+        BOOST_TEST(on.script->count(operation::release) == (when == moment::while_it_is_released ? 1U : 0U));
+        call.cancel.emit(asio::cancellation_type::terminal);
+        on.ready();
+        BOOST_TEST(on.script->count(operation::release) == 1U);
+    }
+
+    /// The release that went on in the background is answered.
+    void check_released()
+    {
+        BOOST_TEST(on.stored().size() == 1U);
+        BOOST_TEST(on.locker->stats().settling == 1U);
+        on.script->reset();
+        BOOST_TEST(on.script->deliver());
+        on.ready();
+        on.check_clean();
+        BOOST_TEST(on.locker->stats().releases == 1U);
+    }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_value_stands_at_once_and_the_release_goes_on)
+{
+    for (const auto called : forms) {
+        for (const auto when : {moment::while_the_body_runs, moment::while_it_is_released}) {
+            BOOST_TEST_CONTEXT(called << " " << static_cast<int>(when))
+            {
+                silent_releases backend;
+                backend.run(called, when, [] { return 7; });
+                BOOST_TEST(backend.call.get() == 7);
+                backend.check_released();
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_comes_out_at_once_and_the_release_goes_on)
+{
+    for (const auto called : forms) {
+        for (const auto when : {moment::while_the_body_runs, moment::while_it_is_released}) {
+            BOOST_TEST_CONTEXT(called << " " << static_cast<int>(when))
+            {
+                silent_releases backend;
+                backend.run(called, when, []() -> int { throw std::runtime_error("half done"); });
+                BOOST_CHECK_THROW(backend.call.get(), std::runtime_error);
+                backend.check_released();
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_release_that_is_not_cancelled_is_waited_for_until_the_operation_timeout)
+{
+    for (const auto called : forms) {
+        silent_releases backend;
+        backend.call.start(backend.on, called, {.ttl = 1h}, [] { return 7; });
+        backend.on.advance_by_steps(4s, 500ms);
+        BOOST_TEST(backend.call.completions == 0);
+        backend.on.advance_by_steps(2s, 500ms);
+        BOOST_TEST(backend.call.get() == 7);
+        backend.check_released();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_deadline_is_kept_while_the_lock_is_released)
+{
+    silent_releases backend;
+    lease_timer deadline(backend.on.io());
+    int value = 0;
+    int completions = 0;
+    const auto start = lease_clock::now();
+    backend.on.locker->async_with_lock(
+        "k", {.ttl = 1h},
+        []() -> asio::awaitable<int> {
+            co_await sleep_for(600ms);
+            co_return 7;
+        },
+        asio::cancel_after(deadline, 2s, [&](std::exception_ptr failure, int result) {
+            BOOST_TEST(!failure);
+            BOOST_TEST((lease_clock::now() - start < 2100ms));
+            value = result;
+            ++completions;
+        }));
+    backend.on.advance_by_steps(3s, 50ms);
+    BOOST_TEST(completions == 1);
+    BOOST_TEST(value == 7);
+    backend.check_released();
+}
+
+BOOST_AUTO_TEST_CASE(other_releases_keep_a_deadline_and_go_on)
+{
+    for (const bool of_group : {false, true}) {
+        silent_releases backend;
+        rig& on = backend.on;
+        asio::cancellation_signal cancel;
+        int completions = 0;
+        const auto release = [&]() -> asio::awaitable<void> {
+            if (of_group) {
+                auto held = co_await on.locker->acquire_all({"k"}, {.ttl = 1h});
+                static_cast<void>(co_await held.release());
+            } else {
+                auto held = co_await on.locker->acquire("k", {.ttl = 1h});
+                co_await held.release();
+            }
+        };
+        asio::co_spawn(on.io(), release(), asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr why) {
+            ++completions;
+            COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted, std::rethrow_exception(why));
+        }));
+        on.ready();
+        BOOST_TEST(completions == 0);
+        cancel.emit(asio::cancellation_type::terminal);
+        on.ready();
+        BOOST_TEST(completions == 1);
+        backend.check_released();
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
