@@ -95,9 +95,10 @@ public:
     /// Runs `body` under the lock and returns what it returns. The body takes `lock&` or nothing, and returns an
     /// `asio::awaitable` or a plain value (movable, no reference); it runs on a strand of the caller's executor.
     ///
-    /// The lease is renewed while the body runs. The body is cancelled (all types) a `stop_margin` before the lease can
-    /// end, or as soon as the loss is known. A value returned before the deadline stands. The caller's cancellation is
-    /// forwarded to the body; a value that it returns all the same stands.
+    /// The lease is renewed while the body runs. The body is cancelled (all types) for each reason to stop: a
+    /// `stop_margin` before the lease can end, as soon as the loss is known, at a shutdown, and at each cancellation of
+    /// the caller. A body that goes on after one of these (it resets its cancellation state, or does not throw) is
+    /// cancelled again by the next. A value returned before the deadline stands, also after the caller's cancellation.
     ///
     /// Returns only when the body has ended. The lock is released then, whether or not the body moved the handle away;
     /// the call ends when the release is answered, or after the operation timeout. If the caller is cancelled meanwhile,

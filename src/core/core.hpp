@@ -86,6 +86,9 @@ public:
             completion_token, this, &source, &place, seen);
     }
 
+    /// Ends a wait, if it has not ended yet, and destroys its handler without a call.
+    void discard(parked& place) noexcept;
+
     /// The mutex is held; `wanted` has not been granted.
     void stop_trying(record& wanted);
     /// To a shutdown that waits: something that it waits for may have ended.

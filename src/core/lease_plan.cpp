@@ -83,18 +83,18 @@ std::optional<std::chrono::milliseconds> lease_plan::renewal_ttl(
     return rest < shortest ? std::nullopt : std::optional(rest);
 }
 
-bool lease_plan::stops_body(lost_reason why) noexcept
+void lease_plan::stops_body(lost_reason why) noexcept
 {
-    if (body_stops_)
-        return false;
+    if (!body_stops_)
+        stop_reason_ = why;
     body_stops_ = true;
-    stop_reason_ = why;
-    return true;
+    if (why == lost_reason::expired)
+        stop_margin_reached_ = true;
 }
 
 lease_plan::time_point lease_plan::stop_at(time_point stands_until, const margins& of) const noexcept
 {
-    if (!body_runs_ || body_stops_ || stands_until == time_point::max())
+    if (!body_runs_ || stop_margin_reached_ || stands_until == time_point::max())
         return time_point::max();
     const auto by_default = std::min<lease_clock::duration>(span_ / 10, session_margin_);
     return stands_until - (of.stop_margin ? lease_clock::duration(*of.stop_margin) : by_default);

@@ -100,8 +100,8 @@ public:
 
     void body_begins() noexcept { body_runs_ = true; }
     void body_ends() noexcept { body_runs_ = false; }
-    /// The body is to stop, for that reason; false if it was told already.
-    [[nodiscard]] bool stops_body(lost_reason why) noexcept;
+    /// The body is to stop: `expired` for the stop margin. The first reason is the one that is reported.
+    void stops_body(lost_reason why) noexcept;
     void listener_enters() noexcept { ++listeners_; }
     void listener_leaves() noexcept { --listeners_; }
     /// It is renewed no more.
@@ -120,6 +120,7 @@ public:
     [[nodiscard]] bool renews() const noexcept { return renews_; }
     [[nodiscard]] bool body_runs() const noexcept { return body_runs_; }
     [[nodiscard]] bool body_stops() const noexcept { return body_stops_; }
+    [[nodiscard]] bool stop_margin_reached() const noexcept { return stop_margin_reached_; }
     [[nodiscard]] lost_reason stop_reason() const noexcept { return stop_reason_; }
     [[nodiscard]] milliseconds max_hold() const noexcept { return max_hold_; }
     /// The lease ends by max_hold, of which the backend knows nothing.
@@ -143,6 +144,7 @@ private:
     bool renews_ : 1 = false;
     bool body_runs_ : 1 = false;
     bool body_stops_ : 1 = false;
+    bool stop_margin_reached_ : 1 = false;
     /// How long before the end of a session a body stops: a session may be much shorter than the ttl.
     std::chrono::duration<std::uint16_t, std::milli> session_margin_{longest_margin};
 };

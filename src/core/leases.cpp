@@ -80,8 +80,8 @@ bool leases::follow_plan(record& held, time_point now, work& todo)
 
 void leases::stop_body(record& held, lost_reason why, work& todo)
 {
-    if (held.plan.stops_body(why))
-        held.notify(todo.wakes);
+    held.plan.stops_body(why);
+    held.notify(todo.wakes);
 }
 
 bool leases::shut_down_next(work& todo)

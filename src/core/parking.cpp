@@ -73,4 +73,14 @@ void core::unpark(parked& place)
     todo.run(*this);
 }
 
+void core::discard(parked& place) noexcept
+{
+    // Destroyed after the guard, because it may own anything.
+    asio::any_completion_handler<void(error_code)> discarded;
+    const std::lock_guard guard(mutex);
+    static_cast<parked_list&>(place).unlink();
+    static_cast<parked_lot&>(place).unlink();
+    discarded = std::move(place.handler);
+}
+
 } // namespace colock::detail

@@ -34,6 +34,8 @@ public:
     // The mutex is held.
     /// Not all have been told.
     [[nodiscard]] bool still_tells() const noexcept { return tells_; }
+    /// A shutdown has begun, which ends what is held, too.
+    [[nodiscard]] bool ends_leases() const noexcept { return ends_leases_; }
     /// There is nobody left to tell.
     void is_over() noexcept { tells_ = false; }
 

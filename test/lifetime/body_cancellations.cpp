@@ -88,6 +88,186 @@ asio::awaitable<int> survive(survival how, std::size_t expected, std::size_t& ca
     co_return 7;
 }
 
+enum class reason : unsigned char
+{
+    caller,
+    stop_margin,
+    broken,
+    expired,
+    shutdown,
+};
+
+std::ostream& operator<<(std::ostream& out, reason why)
+{
+    constexpr const char* names[] = {"caller", "stop margin", "broken", "expired", "shutdown"};
+    return out << names[static_cast<unsigned>(why)];
+}
+
+using reasons = std::vector<reason>;
+
+std::ostream& operator<<(std::ostream& out, const reasons& all)
+{
+    for (const auto each : all)
+        out << each << ", ";
+    return out;
+}
+
+/// One call, whose body survives each reason, and what makes the reasons come true.
+struct survivor
+{
+    std::size_t cancellations = 0;
+    cancellable_call call;
+    rig on;
+    std::optional<running<shutdown_report>> shutting_down;
+    lease_clock::time_point start = lease_clock::now();
+
+    survivor(behind kind, form called, survival how, std::size_t expected) : on(kind)
+    {
+        call.start(on, called, {.ttl = 10s, .renewal = renewal::manual},
+            [this, how, expected] { return survive(how, expected, cancellations); });
+        on.ready();
+    }
+
+    void advance_to(lease_clock::duration since_start)
+    {
+        on.advance_by_steps(start + since_start - lease_clock::now(), 100ms);
+    }
+
+    void happens(reason why)
+    {
+        switch (why) {
+        case reason::caller:
+            call.cancel.emit(asio::cancellation_type::terminal);
+            break;
+        case reason::stop_margin:
+            advance_to(9s);
+            break;
+        case reason::broken:
+            on.memory->start_break("k", [](const list_outcome&) {});
+            break;
+        case reason::expired:
+            advance_to(10s);
+            break;
+        case reason::shutdown:
+            shutting_down.emplace(on.start(on.locker->shutdown(1h)));
+            break;
+        }
+        on.ready();
+    }
+};
+
+void check_each_is_told(const reasons& order)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        for (const auto called : forms) {
+            for (const auto how : {survival::resets_its_state, survival::does_not_throw}) {
+                BOOST_TEST_CONTEXT(kind << " " << called << ": " << order)
+                {
+                    survivor body(kind, called, how, order.size());
+                    std::size_t expected = 0;
+                    for (const auto why : order) {
+                        BOOST_TEST(body.call.completions == 0);
+                        body.happens(why);
+                        BOOST_TEST_REQUIRE(body.cancellations == ++expected);
+                    }
+                    if (std::ranges::count(order, reason::caller) == std::ssize(order))
+                        BOOST_TEST(body.call.get() == 7);
+                    else
+                        COLOCK_THROWS(lost_error, errc::lost, body.call.get());
+                    if (body.shutting_down)
+                        BOOST_TEST(body.shutting_down->get(body.on.io()).clean());
+                    body.on.wind_down();
+                    body.on.check_clean();
+                }
+            }
+        }
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(each_of_two_reasons_cancels_the_body)
+{
+    using enum reason;
+    for (const auto& order : {reasons{caller, caller}, {caller, stop_margin}, {caller, broken}, {caller, shutdown},
+             {stop_margin, caller}, {stop_margin, broken}, {stop_margin, expired}, {stop_margin, shutdown},
+             {broken, caller}, {broken, shutdown}, {shutdown, caller}, {shutdown, stop_margin}, {shutdown, broken}})
+        check_each_is_told(order);
+}
+
+BOOST_AUTO_TEST_CASE(each_of_many_reasons_cancels_the_body)
+{
+    using enum reason;
+    for (const auto& order : {reasons{caller, caller, stop_margin, caller, shutdown, caller, expired, caller},
+             {shutdown, caller, stop_margin, broken, caller}, {stop_margin, expired, caller, shutdown, caller}})
+        check_each_is_told(order);
+}
+
+BOOST_AUTO_TEST_CASE(a_body_that_has_released_its_lock_is_cancelled_by_a_shutdown)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        for (const auto called : forms) {
+            std::size_t cancellations = 0;
+            cancellable_call call;
+            rig on(kind);
+            call.start(on, called, {}, [&](lock& held) -> asio::awaitable<int> {
+                co_await held.release();
+                co_return co_await survive(survival::resets_its_state, 2, cancellations);
+            });
+            on.ready();
+            call.cancel.emit(asio::cancellation_type::terminal);
+            on.ready();
+            BOOST_TEST(cancellations == 1U);
+            BOOST_TEST(on.run(on.locker->shutdown()).clean());
+            on.ready();
+            BOOST_TEST(cancellations == 2U);
+            BOOST_TEST(call.get() == 7);
+            on.check_clean();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_locker_that_goes_does_not_cancel_a_body_but_a_later_loss_does)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        for (const auto called : forms) {
+            survivor body(kind, called, survival::resets_its_state, 3);
+            body.happens(reason::caller);
+            BOOST_TEST(body.cancellations == 1U);
+            body.on.locker.reset();
+            body.on.ready();
+            BOOST_TEST(body.cancellations == 1U);
+            body.happens(reason::broken);
+            BOOST_TEST(body.cancellations == 2U);
+            body.happens(reason::caller);
+            COLOCK_THROWS(lost_error, errc::lost, body.call.get());
+            body.on.wind_down();
+            body.on.check_clean();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_body_dies_with_its_context)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        for (const auto called : forms) {
+            for (const auto last : {reason::caller, reason::broken, reason::shutdown}) {
+                survivor body(kind, called, survival::resets_its_state, 9);
+                body.happens(reason::caller);
+                body.happens(last);
+                BOOST_TEST(body.cancellations == 2U);
+                body.shutting_down.reset();
+                body.on.context.reset();
+                body.call.cancel.emit(asio::cancellation_type::terminal);
+                BOOST_TEST(body.cancellations == 2U);
+                BOOST_TEST(body.call.completions == 0);
+            }
+        }
+    }
+}
+
+namespace {
+
 /// When the caller cancels.
 enum class moment : unsigned char
 {

@@ -10,12 +10,14 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/experimental/parallel_group.hpp>
 #include <boost/asio/this_coro.hpp>
+
+#include <tuple>
 
 namespace colock::detail {
 
@@ -52,25 +54,72 @@ std::optional<lost_reason> body_ends(core& self, record& held)
     return lost == lost_reason::released ? std::nullopt : lost;
 }
 
-/// Completes when the body of `held` has to stop.
-asio::awaitable<void> supervise(std::shared_ptr<core> self, record::ptr held)
+/// Cancels a body once for each reason to stop: the stop margin, a shutdown, the end of the lease, and each
+/// cancellation of the caller. A body that goes on after one of them is cancelled again by the next.
+///
+/// Thread safety: `cancel` may be called from any thread, all else on the body's strand. The caller's slot and a
+/// wake-up that is under way refer to the watch weakly, because they may outlive it.
+class body_watch : public std::enable_shared_from_this<body_watch>
 {
-    // Cancelled as soon as the body ends, which is the rule: exceptions for that would cost more than all else.
-    co_await asio::this_coro::throw_if_cancelled(false);
-    // The group that it runs in emits one cancellation only: whatever its type, it must not be missed.
-    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-    parked place;
-    while ((co_await asio::this_coro::cancellation_state).cancelled() == asio::cancellation_type::none) {
+public:
+    body_watch(std::shared_ptr<core> self, record::ptr held, asio::any_io_executor strand)
+        : core_(std::move(self)), held_(std::move(held)), strand_(std::move(strand))
+    {
+    }
+
+    [[nodiscard]] asio::cancellation_slot slot() noexcept { return signal_.slot(); }
+    /// All types, because a body may accept any of them, and one that has not begun yet sees terminal only.
+    void cancel() { signal_.emit(asio::cancellation_type::all); }
+
+    /// Cancels the body for the reasons that are new, and calls itself again when there may be others.
+    void check()
+    {
+        unsigned reasons = 0;
         std::uint32_t seen = 0;
         {
-            const std::lock_guard guard(self->mutex);
-            if (held->plan.body_stops() || (held->end_reason && *held->end_reason != lost_reason::released))
-                co_return;
-            seen = held->version;
+            const std::lock_guard guard(core_->mutex);
+            reasons = count_reasons();
+            // A shutdown tells only the locks that are held.
+            place_.ends_when_closed = held_->end_reason && !core_->closed_to_new;
+            seen = held_->version;
         }
-        co_await self->park(*held, place, seen, asio::as_tuple(asio::deferred));
+        for (; cancelled_for_ < reasons && !ended_; ++cancelled_for_)
+            cancel();
+        if (ended_ || core_->dead)
+            return;
+        core_->park(*held_, place_, seen, asio::bind_executor(strand_, [weak = weak_from_this()](error_code) {
+            if (const auto alive = weak.lock(); alive && !alive->ended_)
+                alive->check();
+        }));
     }
-}
+    /// The body has ended.
+    void end() noexcept
+    {
+        ended_ = true;
+        core_->discard(place_);
+    }
+
+private:
+    /// Reasons that have come true, but for the caller's. The mutex is held.
+    [[nodiscard]] unsigned count_reasons() noexcept
+    {
+        const auto& ended = held_->end_reason;
+        if (ended && core_->news.ends_leases())
+            held_->told_of_shutdown = true;
+        const bool lost = ended && *ended != lost_reason::released;
+        // Without a context there is no timer that could tell of a loss.
+        return unsigned(held_->plan.stop_margin_reached()) + unsigned(held_->told_of_shutdown) + unsigned(lost) +
+               unsigned(core_->dead);
+    }
+
+    const std::shared_ptr<core> core_;
+    const record::ptr held_;
+    const asio::any_io_executor strand_;
+    asio::cancellation_signal signal_;
+    parked place_;
+    unsigned cancelled_for_ = 0;
+    bool ended_ = false;
+};
 
 /// Gives the lock back when the frame dies, even if the body has moved the handle away.
 struct released_at_end
@@ -80,38 +129,17 @@ struct released_at_end
     ~released_at_end() { let_go(*self, *held); }
 };
 
-asio::awaitable<void> run_body(body_ref body, lock& held)
+asio::awaitable<void> run_body(std::shared_ptr<body_watch> watch, body_ref body, lock& held)
 {
+    struct watching
+    {
+        body_watch& watch;
+        ~watching() { watch.end(); }
+    };
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    const watching until_the_body_ends{*watch};
+    watch->check();
     co_await body.run(body.object, held);
-}
-
-/// Body and supervisor, launched where they run: a group that is launched on another thread could end, and its caller
-/// go on, before it is set up.
-asio::awaitable<std::exception_ptr> run_supervised(
-    std::shared_ptr<core> self, record::ptr wanted, body_ref body, lock& held)
-{
-    const auto strand = co_await asio::this_coro::executor;
-    // The supervisor first: one that is cancelled before it has begun costs an exception.
-    auto [order, unused, failure] = co_await asio::experimental::make_parallel_group(
-        asio::co_spawn(strand, supervise(self, wanted), asio::deferred),
-        asio::co_spawn(strand, run_body(body, held), asio::deferred))
-                                        .async_wait(asio::experimental::wait_for_one(), asio::deferred);
-    co_return failure;
-}
-
-/// Makes terminal of every type of cancellation: the one that a coroutine cannot miss before it has begun. Null if
-/// nothing can cancel. The slot knows it weakly: it may outlive the frame that keeps it.
-std::shared_ptr<asio::cancellation_signal> as_terminal(asio::cancellation_slot from)
-{
-    if (!from.is_connected())
-        return nullptr;
-    auto to = std::make_shared<asio::cancellation_signal>();
-    from.assign([weak = std::weak_ptr(to)](asio::cancellation_type type) {
-        if (const auto signal = weak.lock(); signal && type != asio::cancellation_type::none)
-            signal->emit(asio::cancellation_type::terminal);
-    });
-    return to;
 }
 
 /// Ends early when the caller is cancelled: the release goes on in the background.
@@ -148,7 +176,7 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
     lock held = co_await verbs::acquire(self, wanted);
     const released_at_end end{self, wanted};
 
-    // Body and supervisor take turns on one strand: a cancellation is emitted where its receiver runs.
+    // The watch shares it with the body, so that a cancellation is emitted where the body runs.
     const asio::any_io_executor strand = new_strand(co_await asio::this_coro::executor);
     if (const auto lost = body_begins(*self, *wanted))
         throw_lost(*self, *wanted, *lost, nullptr);
@@ -156,10 +184,16 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
     // One that came between two awaits is only recorded, and would never reach the body.
     if (cancellation.cancelled() != asio::cancellation_type::none)
         throw boost::system::system_error(asio::error::operation_aborted);
-    const auto cancel = as_terminal(cancellation.slot());
-    const auto slot = cancel ? cancel->slot() : asio::cancellation_slot();
-    auto failure = co_await asio::co_spawn(
-        strand, run_supervised(self, wanted, body, held), asio::bind_cancellation_slot(slot, asio::deferred));
+    const auto watch = std::make_shared<body_watch>(self, wanted, strand);
+    if (auto callers_slot = cancellation.slot(); callers_slot.is_connected()) {
+        callers_slot.assign([weak = std::weak_ptr(watch)](asio::cancellation_type type) {
+            if (const auto alive = weak.lock(); alive && type != asio::cancellation_type::none)
+                alive->cancel();
+        });
+    }
+    auto result = co_await asio::co_spawn(strand, run_body(watch, body, held),
+        asio::bind_cancellation_slot(watch->slot(), asio::as_tuple(asio::deferred)));
+    std::exception_ptr failure = std::get<0>(std::move(result));
     const auto lost = body_ends(*self, *wanted);
 
     // Given back already, or about to be, in the background: behind a dead link that can take long, and the caller
@@ -171,7 +205,6 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
     // frame ends.
     if ((co_await asio::this_coro::cancellation_state).cancelled() == asio::cancellation_type::none)
         co_await release_after_body(self, wanted);
-
     if (failure)
         std::rethrow_exception(std::move(failure));
 }

@@ -97,13 +97,27 @@ BOOST_AUTO_TEST_CASE(a_body_stops_a_tenth_of_the_lease_before_its_end_and_at_mos
         BOOST_TEST((plan.due(ends, by_default, false) == ends - margin));
         BOOST_TEST(plan.next(ends - margin - 1ns, ends, by_default, false).what == action::wait);
         BOOST_TEST(plan.next(ends - margin, ends, by_default, false).what == action::stop_body);
-        BOOST_TEST(plan.stops_body(lost_reason::expired));
-        BOOST_TEST(!plan.stops_body(lost_reason::shutting_down));
+        plan.stops_body(lost_reason::expired);
+        plan.stops_body(lost_reason::shutting_down);
         BOOST_CHECK(plan.stop_reason() == lost_reason::expired);
         BOOST_TEST((plan.next(ends - margin, ends, by_default, false).until == ends));
         plan.body_ends();
         BOOST_TEST((plan.due(ends, by_default, false) == never));
     }
+}
+
+BOOST_AUTO_TEST_CASE(the_stop_margin_of_a_body_that_a_shutdown_has_stopped_is_reached_all_the_same)
+{
+    lease_plan plan;
+    const auto ends = plan.granted({start, 60s});
+    plan.body_begins();
+    plan.stops_body(lost_reason::shutting_down);
+    BOOST_TEST(!plan.stop_margin_reached());
+    BOOST_TEST(plan.next(ends - 1s, ends, by_default, false).what == action::stop_body);
+    plan.stops_body(lost_reason::expired);
+    BOOST_TEST(plan.stop_margin_reached());
+    BOOST_TEST(plan.next(ends - 1s, ends, by_default, false).what == action::wait);
+    BOOST_CHECK(plan.stop_reason() == lost_reason::shutting_down);
 }
 
 BOOST_AUTO_TEST_CASE(a_body_in_a_short_session_stops_a_tenth_of_that_before_its_end)
