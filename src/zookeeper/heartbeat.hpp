@@ -27,7 +27,7 @@ public:
 
     struct terms
     {
-        /// What the server has granted, which may be another one than was asked for.
+        /// The smallest timeout that any server may grant, which may be less than this one has granted.
         duration session_timeout;
         /// The server's unit of time. The session's bound counts on it: it must not be shorter than the server's.
         duration server_tick;

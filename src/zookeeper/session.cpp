@@ -74,7 +74,7 @@ std::shared_ptr<session> session::make(
 
 session::session(const asio::any_io_executor& strand, session_settings settings, std::weak_ptr<session_events> owner)
     : settings_(std::move(settings)), owner_(std::move(owner)), runtime_(std::make_unique<runtime>(strand)),
-      life_(settings_.session_timeout, settings_.server_tick)
+      life_(settings_.session_timeout, settings_.server_tick, settings_.smallest_timeout)
 {
 }
 

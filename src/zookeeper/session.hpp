@@ -30,8 +30,10 @@ struct session_settings
     std::vector<access_right> access{};
     /// Asked for; the server decides.
     std::chrono::milliseconds session_timeout{15'000};
-    /// Default: 2 s, or half the timeout if that is less.
+    /// Default: 2 s, or half the timeout that leases count on if that is less.
     std::optional<std::chrono::milliseconds> server_tick{};
+    /// That any server may grant. Default: what was granted.
+    std::optional<std::chrono::milliseconds> smallest_timeout{};
 };
 
 /// One session with an ensemble: connects, proves that it lives, goes on at another server when a connection ends, and

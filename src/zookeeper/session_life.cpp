@@ -8,16 +8,22 @@ namespace colock::zookeeper::detail {
 
 using namespace std::chrono_literals;
 
-session_life::session_life(
-    std::chrono::milliseconds session_timeout, std::optional<std::chrono::milliseconds> server_tick)
-    : server_tick_(server_tick), timeout_(session_timeout), heart_(terms())
+session_life::session_life(std::chrono::milliseconds session_timeout,
+    std::optional<std::chrono::milliseconds> server_tick, std::optional<std::chrono::milliseconds> smallest_timeout)
+    : server_tick_(server_tick), timeout_(session_timeout), smallest_timeout_(smallest_timeout), heart_(terms())
 {
+}
+
+std::chrono::milliseconds session_life::counted_timeout() const noexcept
+{
+    return std::min(timeout_, smallest_timeout_.value_or(timeout_));
 }
 
 heartbeat::terms session_life::terms() const noexcept
 {
-    const auto otherwise = std::min<heartbeat::duration>(2s, heartbeat::duration(timeout_) / 2);
-    return {.session_timeout = timeout_, .server_tick = server_tick_ ? heartbeat::duration(*server_tick_) : otherwise};
+    const heartbeat::duration timeout = counted_timeout();
+    const auto otherwise = std::min<heartbeat::duration>(2s, timeout / 2);
+    return {.session_timeout = timeout, .server_tick = server_tick_ ? heartbeat::duration(*server_tick_) : otherwise};
 }
 
 bool session_life::is_short() const noexcept
@@ -46,9 +52,13 @@ session_life::change session_life::saw(handle::phase now, time_point before) noe
 
 bool session_life::greeted(std::int64_t id, std::chrono::milliseconds timeout)
 {
+    const bool is_shorter = smallest_timeout_ && timeout < *smallest_timeout_;
     timeout_ = timeout;
+    smallest_timeout_ = counted_timeout();
     id_ = id;
     heart_.opened(greeted_, terms());
+    if (bound_ && is_shorter)
+        bound_->end();
     return raise();
 }
 
@@ -71,9 +81,6 @@ bool session_life::answered(const told_list& fresh, time_point now)
 bool session_life::raise()
 {
     const auto until = heart_.valid_until();
-    // Leases count on what was certain before.
-    if (bound_ && until < bound_->valid_until())
-        bound_->end();
     const bool lives = bound_ && bound_->raise(until);
     const bool outlived = bound_ && !lives;
     if (!lives)

@@ -30,12 +30,17 @@ public:
     };
 
     /// \param session_timeout asked for; the server decides
-    /// \param server_tick default: 2 s, or half the timeout if that is less
-    session_life(std::chrono::milliseconds session_timeout, std::optional<std::chrono::milliseconds> server_tick);
+    /// \param server_tick default: 2 s, or half the timeout that leases count on if that is less
+    /// \param smallest_timeout that any server may grant, as far as is known
+    session_life(std::chrono::milliseconds session_timeout, std::optional<std::chrono::milliseconds> server_tick,
+        std::optional<std::chrono::milliseconds> smallest_timeout = {});
 
     [[nodiscard]] std::int64_t id() const noexcept { return id_; }
     /// What the server has granted.
     [[nodiscard]] std::chrono::milliseconds timeout() const noexcept { return timeout_; }
+    /// The timeout that leases count on: the smallest that any server may grant. A server shortens the session when it
+    /// receives the request to go on with it, and the answer that would tell us may be lost.
+    [[nodiscard]] std::chrono::milliseconds counted_timeout() const noexcept;
     /// So few ticks of the server's that leases are much shorter than that.
     [[nodiscard]] bool is_short() const noexcept;
     /// What a grant of now is tied to; null before it was connected.
@@ -48,7 +53,7 @@ public:
 
     /// \param before the driver was asked to do something
     [[nodiscard]] change saw(handle::phase now, time_point before) noexcept;
-    /// False if it was away for too long, or is granted less time than it had: the bound is another one.
+    /// False if it was away for too long, or if leases counted on more time than is granted: the bound is another one.
     [[nodiscard]] bool greeted(std::int64_t id, std::chrono::milliseconds timeout);
     /// False as above.
     [[nodiscard]] bool answered(const told_list& fresh, time_point now);
@@ -60,6 +65,7 @@ private:
 
     const std::optional<std::chrono::milliseconds> server_tick_;
     std::chrono::milliseconds timeout_;
+    std::optional<std::chrono::milliseconds> smallest_timeout_;
     std::int64_t id_ = 0;
     handle::phase seen_ = handle::phase::disconnected;
     /// When the handshake was sent.

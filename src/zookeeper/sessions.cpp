@@ -33,6 +33,7 @@ public:
     {
         hear([](sessions& all) {
             all.problem_ = nullptr;
+            all.note_timeout();
             all.warn_of_short();
             all.remove_lost();
             // An event may have passed meanwhile.
@@ -94,7 +95,7 @@ private:
 sessions::sessions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
     remote::reports& told, watches& watched)
     : strand_(strand), owner_(owner), config_(config), reports_(told), watches_(watched), retry_(strand),
-      plan_(saturating_cast(config.idle_timeout), news_)
+      plan_(saturating_cast(config.idle_timeout), news_), smallest_timeout_(config.session.smallest_timeout)
 {
 }
 
@@ -171,7 +172,9 @@ void sessions::connect()
     inside_.clear();
     lines_.clear();
     listener_ = std::make_shared<listener>(owner_.keep(*this), number_);
-    talk_ = session::make(strand_, config_.session, listener_);
+    auto session_config = config_.session;
+    session_config.smallest_timeout = smallest_timeout_;
+    talk_ = session::make(strand_, std::move(session_config), listener_);
     talk_->start();
 }
 
@@ -193,10 +196,22 @@ void sessions::remove_lost()
     }
 }
 
+void sessions::note_timeout()
+{
+    const auto counted = talk_->life().counted_timeout();
+    if (smallest_timeout_ && counted < *smallest_timeout_)
+        reports_.warn_once("a server grants sessions of " + colock::detail::in_words(counted) + ", less than the " +
+                           colock::detail::in_words(*smallest_timeout_) +
+                           " that leases counted on: locks of a session that is shortened are lost, and leases count "
+                           "on the smaller timeout from now on; give all servers the same maxSessionTimeout, or the "
+                           "smallest of them as smallest_session_timeout");
+    smallest_timeout_ = counted;
+}
+
 void sessions::warn_of_short()
 {
     if (talk_->life().is_short())
-        reports_.warn_once("the server grants sessions of " + colock::detail::in_words(talk_->life().timeout()) +
+        reports_.warn_once("leases count on sessions of " + colock::detail::in_words(talk_->life().counted_timeout()) +
                            ", less than four of its ticks: leases last for a part of that only; give a longer "
                            "session_timeout, or the servers' tickTime as server_tick if it is shorter than assumed");
 }

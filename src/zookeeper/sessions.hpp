@@ -18,7 +18,9 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,6 +90,7 @@ private:
     void close();
     void retry_in(lease_clock::duration delay);
     void remove_lost();
+    void note_timeout();
     void warn_of_short();
     void expired();
     void denied();
@@ -110,6 +113,8 @@ private:
     std::vector<std::shared_ptr<session>> closing_;
     failure_ptr problem_;
     remote::lost_requests lost_;
+    /// The smallest session timeout that any server may grant, as far as is known.
+    std::optional<std::chrono::milliseconds> smallest_timeout_;
 };
 
 } // namespace colock::zookeeper::detail

@@ -24,7 +24,8 @@ settings::settings(const options& given)
     : session{.where = parse_url(given.url),
           .access = given.access,
           .session_timeout = given.session_timeout,
-          .server_tick = given.server_tick},
+          .server_tick = given.server_tick,
+          .smallest_timeout = given.smallest_session_timeout},
       layout(given.layout), operation_timeout(given.operation_timeout), idle_timeout(given.idle_timeout)
 {
     auto& where = session.where;
@@ -46,6 +47,8 @@ settings::settings(const options& given)
     check_range("operation_timeout", operation_timeout, milliseconds(10));
     if (session.server_tick)
         check_range("server_tick", *session.server_tick, milliseconds(1));
+    if (session.smallest_timeout)
+        check_range("smallest_session_timeout", *session.smallest_timeout, milliseconds(100));
     if (idle_timeout < milliseconds::zero()) {
         colock::detail::refuse_options(backend, "idle_timeout is " + colock::detail::in_words(idle_timeout) +
                                                     "; give 0 to close at once, or milliseconds::max() to stay "

@@ -64,8 +64,14 @@ struct options
     /// How long the server keeps what a process holds that it does not hear of any more. The server may decide on
     /// another, and that counts. Range: 1 s to 1 h.
     std::chrono::milliseconds session_timeout{15'000};
+    /// The smallest session timeout that any server of the ensemble may grant, which is no more than the smallest
+    /// `maxSessionTimeout` of its members. All leases count on it. A server shortens a session when it receives the
+    /// request to go on with it, and its answer may be lost: where members have different limits, this option has to be
+    /// set, or two may hold a lock. Default: the smallest timeout that this adapter was granted so far, which is enough
+    /// where all members have the same limits. Range: 100 ms to 1 h.
+    std::optional<std::chrono::milliseconds> smallest_session_timeout{};
     /// The servers' `tickTime`. Leases count on it: it must not be shorter than the servers'. Default: 2 s, or half the
-    /// session's timeout if that is less. Range: 1 ms to 1 h.
+    /// session timeout that leases count on if that is less. Range: 1 ms to 1 h.
     std::optional<std::chrono::milliseconds> server_tick{};
     /// How long an operation may take until it fails: with `errc::unavailable` if it was certainly not sent, else with
     /// `errc::outcome_unknown`. Range: 10 ms to 1 h.
@@ -81,9 +87,9 @@ struct options
 /// shared and semaphore locks with and without ttl, with fences; waiters are woken by the release. Does no I/O:
 /// connects on first use, with one session that all its locks live in, and makes a new one when that has expired.
 ///
-/// Two holders are excluded as long as the servers' clocks run as fast as ours within a hundredth: a lease ends here
-/// before the server can give its lock to another. The server ends no ttl; a crashed holder's lock is free after the
-/// session's timeout.
+/// Two holders are excluded as long as the servers' clocks run as fast as ours within a hundredth, and all members have
+/// the same limits of session timeouts or `smallest_session_timeout` is set: a lease ends here before the server can
+/// give its lock to another. The server ends no ttl; a crashed holder's lock is free after the session's timeout.
 ///
 /// Thread safety: all members may be called from any thread.
 /// \throws validation_error `invalid_options` for a URL or options that cannot be used; its message holds no

@@ -45,6 +45,7 @@ zookeeper_ensemble::zookeeper_ensemble()
                 by->election.put_in_place(address(election[one]), address(links_[one][to]->election.port()));
         }
         servers_[one] = std::make_unique<zookeeper_server>(free_port(), one + 1, peers);
+        peers_[one] = std::move(peers);
     }
     mend();
 }
@@ -95,10 +96,18 @@ void zookeeper_ensemble::cut_off(std::size_t number, bool cut)
 
 void zookeeper_ensemble::set_clock(std::size_t number, std::chrono::seconds ahead)
 {
-    wrong_clocks_.at(number) = true;
+    altered_.at(number) = true;
     servers_[number]->kill();
     servers_[number]->launch({"LD_PRELOAD=" COLOCK_WRONG_CLOCK, "COLOCK_CLOCK_AHEAD=" + std::to_string(ahead.count())});
     servers_[number]->wait_until_serving();
+}
+
+void zookeeper_ensemble::limit_sessions(std::size_t number, std::chrono::milliseconds longest)
+{
+    altered_.at(number) = true;
+    servers_[number]->kill();
+    servers_[number]->configure(peers_[number] + "maxSessionTimeout=" + std::to_string(longest.count()) + '\n');
+    servers_[number]->start();
 }
 
 void zookeeper_ensemble::mend()
@@ -106,8 +115,9 @@ void zookeeper_ensemble::mend()
     for (std::size_t i = 0; i < size; ++i) {
         cut_off(i, false);
         servers_[i]->resume();
-        if (std::exchange(wrong_clocks_[i], false))
+        if (std::exchange(altered_[i], false))
             servers_[i]->kill();
+        servers_[i]->configure(peers_[i]);
         if (!servers_[i]->alive())
             servers_[i]->launch();
     }

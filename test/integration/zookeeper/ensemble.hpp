@@ -41,7 +41,10 @@ public:
     /// Restarts it, with a clock that is so much ahead.
     void set_clock(std::size_t number, std::chrono::seconds ahead);
 
-    /// As if nothing had ever happened: all run, by the right clock, and reach each other.
+    /// Restarts it, with sessions of that length at most.
+    void limit_sessions(std::size_t number, std::chrono::milliseconds longest);
+
+    /// As if nothing had ever happened: all run, by the right clock and with the same limits, and reach each other.
     void mend();
 
 private:
@@ -59,7 +62,9 @@ private:
 
     std::array<std::array<std::unique_ptr<link>, size>, size> links_;
     std::array<std::unique_ptr<zookeeper_server>, size> servers_;
-    std::array<bool, size> wrong_clocks_{};
+    std::array<std::string, size> peers_;
+    /// Those that were restarted with something of their own.
+    std::array<bool, size> altered_{};
 };
 
 /// The ensemble that all tests of a program share, mended.

@@ -187,6 +187,91 @@ BOOST_AUTO_TEST_CASE(a_node_that_was_made_through_a_server_just_cut_off_is_found
     check_end();
 }
 
+/// The server shortens the session when it receives the handshake.
+BOOST_AUTO_TEST_CASE(shorter_session_whose_grant_is_not_heard_of_excludes_two_holders)
+{
+    const auto usual = servers.leader();
+    const auto shorter = servers.follower();
+    servers.limit_sessions(shorter, 2s);
+    relay link(servers[usual].port());
+    auto near = options(8s, zookeeper_url(link.port()));
+    near.smallest_session_timeout = 2s;
+    auto& one = add(near);
+    auto held = run(one.acquire("k", {.ttl = 0ms}));
+    seen.granted(held);
+    const auto sessions = sessions_of(servers[usual].port(), chroot());
+    BOOST_TEST_REQUIRE(sessions.size() == 1U);
+    auto waits = queue(add(8s, url_of(usual)));
+    link.refuse(true);
+    link.lead_to(servers[shorter].port());
+    link.cut_at_bytes_in_turn({100, {bytes_of_session(sessions.front()), loss::reply}});
+    link.refuse(false);
+    until([&] { return link.cuts() > 0; });
+    link.refuse(true);
+    auto next = waits.get(io);
+    seen.granted(next);
+    BOOST_TEST(!held.held());
+    seen.left(held);
+    run(next.release(on_failure::raise));
+    seen.left(next);
+    link.cut_at_any({}, loss::reply);
+    link.lead_to(servers[usual].port());
+    link.refuse(false);
+    run(pass(one, seen));
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(shorter_session_whose_grant_is_heard_of_ends_leases_and_is_warned_of)
+{
+    const auto usual = servers.leader();
+    const auto shorter = servers.follower();
+    servers.limit_sessions(shorter, 2s);
+    relay link(servers[usual].port());
+    auto& one = add(8s, zookeeper_url(link.port()));
+    const auto left = [&](const lock& held) { return held.expires_at() - lease_clock::now(); };
+    auto held = run(one.acquire("k", {.ttl = 0ms}));
+    BOOST_TEST((left(held) > 2s));
+    auto hears = start(io, held.lost());
+    const auto move_to = [&](std::size_t number) {
+        link.refuse(true);
+        until([&, before = told->suspensions] { return told->suspensions == before + 1; });
+        link.lead_to(servers[number].port());
+        link.refuse(false);
+        until([&, before = told->reconnections] { return told->reconnections == before + 1; });
+    };
+    move_to(shorter);
+    BOOST_TEST((hears.get(io) == lost_reason::session));
+    BOOST_TEST(told->warned_of("smallest_session_timeout"));
+    BOOST_TEST(told->warned_of("2000 ms"));
+    auto next = run(one.acquire("k", {.ttl = 0ms}));
+    BOOST_TEST((left(next) < 2s));
+    // It may be asked again at any time.
+    move_to(usual);
+    BOOST_TEST(next.held());
+    BOOST_TEST((left(next) < 2s));
+    run(next.release(on_failure::raise));
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(election_of_ten_seconds_loses_nothing)
+{
+    auto held = run(add(40s).acquire("k", {.ttl = 0ms}));
+    auto waiting = crowd(3, 2);
+    const auto leader = servers.leader();
+    for (const auto each : {leader, (leader + 1) % servers.size})
+        servers[each].kill();
+    until([&, until = lease_clock::now() + 10s] { return lease_clock::now() > until; });
+    BOOST_TEST(held.held());
+    servers.mend();
+    until([&] { return told->reconnections >= 4; });
+    BOOST_TEST(held.held());
+    BOOST_TEST(seen.grants == 0);
+    BOOST_TEST(told->warnings.empty());
+    run(held.release());
+    run_all(waiting);
+    check_end();
+}
+
 BOOST_AUTO_TEST_CASE(a_leader_with_a_wrong_clock_ends_nothing_too_early_or_too_late)
 {
     constexpr std::size_t wrong = zookeeper_ensemble::size - 1;

@@ -134,6 +134,13 @@ std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path)
     return sessions;
 }
 
+std::string bytes_of_session(std::int64_t session)
+{
+    std::string bytes;
+    put(bytes, session);
+    return bytes;
+}
+
 int watches_at(std::uint16_t port)
 {
     constexpr std::string_view total = "Total watches:";

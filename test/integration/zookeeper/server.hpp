@@ -43,6 +43,9 @@ void end_session(std::uint16_t port, std::int64_t session);
 /// The sessions that have one of those below that path.
 [[nodiscard]] std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path);
 
+/// How the number of a session is written in the handshake that asks for it again.
+[[nodiscard]] std::string bytes_of_session(std::int64_t session);
+
 /// Watches that the server has now, of all clients.
 [[nodiscard]] int watches_at(std::uint16_t port);
 

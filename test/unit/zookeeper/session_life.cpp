@@ -18,6 +18,10 @@ using seen = session_life::change;
 
 struct scene
 {
+    explicit scene(std::optional<std::chrono::milliseconds> smallest_timeout = {}) : life(10s, 500ms, smallest_timeout)
+    {
+    }
+
     /// The handshake is sent at that moment.
     bool connect(lease_clock::time_point sent)
     {
@@ -26,9 +30,22 @@ struct scene
         BOOST_TEST((life.saw(phase::connected, sent + 5ms) == seen::connected));
         return life.greeted(7, 6s);
     }
+    /// The session goes on, at a server that grants that.
+    bool reconnect(lease_clock::time_point sent, std::chrono::milliseconds timeout)
+    {
+        static_cast<void>(life.saw(phase::connecting, sent));
+        static_cast<void>(life.saw(phase::greeting, sent));
+        static_cast<void>(life.saw(phase::connected, sent));
+        return life.greeted(7, timeout);
+    }
 
     const lease_clock::time_point now = lease_clock::now();
-    session_life life{10s, 500ms};
+    session_life life;
+};
+
+struct scene_with_limit : scene
+{
+    scene_with_limit() : scene(2s) {}
 };
 
 } // namespace
@@ -93,6 +110,56 @@ BOOST_AUTO_TEST_CASE(one_that_is_granted_less_than_before_gets_another_bound)
     BOOST_TEST(!life.greeted(7, 2s));
     BOOST_TEST(before->has_ended(now));
     BOOST_TEST((life.bound()->valid_until() == now + 1s + 2s - 250ms - 22ms));
+}
+
+BOOST_AUTO_TEST_CASE(shorter_grant_ends_leases_though_it_lasts_longer_than_they_did)
+{
+    BOOST_TEST(connect(now));
+    const auto before = life.bound();
+    BOOST_TEST(!reconnect(now + 5s, 5s));
+    BOOST_TEST(before->has_ended(now));
+    BOOST_TEST((life.bound()->valid_until() == now + 10s - 250ms - 52ms));
+}
+
+BOOST_FIXTURE_TEST_CASE(leases_count_on_the_smallest_timeout_that_a_server_may_grant, scene_with_limit)
+{
+    BOOST_TEST((life.counted_timeout() == 2s));
+    BOOST_TEST(connect(now));
+    BOOST_TEST((life.timeout() == 6s));
+    BOOST_TEST((life.counted_timeout() == 2s));
+    const auto bound = life.bound();
+    BOOST_TEST((bound->valid_until() == now + 2s - 250ms - 22ms));
+    // A server that grants just that takes nothing away.
+    BOOST_TEST(reconnect(now + 1s, 2s));
+    BOOST_TEST((life.bound() == bound));
+    BOOST_TEST((bound->valid_until() == now + 3s - 250ms - 22ms));
+    // One that grants less does.
+    BOOST_TEST(!reconnect(now + 2s, 1s));
+    BOOST_TEST((life.counted_timeout() == 1s));
+    BOOST_TEST(bound->has_ended(now));
+}
+
+BOOST_AUTO_TEST_CASE(leases_count_on_the_smallest_timeout_that_was_granted_so_far)
+{
+    BOOST_TEST(connect(now));
+    BOOST_TEST((life.counted_timeout() == 6s));
+    BOOST_TEST(!reconnect(now + 1s, 2s));
+    const auto bound = life.bound();
+    // The one with the shorter sessions may be asked again at any time.
+    BOOST_TEST(reconnect(now + 2s, 6s));
+    BOOST_TEST((life.timeout() == 6s));
+    BOOST_TEST((life.counted_timeout() == 2s));
+    BOOST_TEST((life.bound() == bound));
+    BOOST_TEST((bound->valid_until() == now + 4s - 250ms - 22ms));
+}
+
+BOOST_AUTO_TEST_CASE(longer_grant_than_the_first_changes_nothing)
+{
+    BOOST_TEST(connect(now));
+    const auto bound = life.bound();
+    BOOST_TEST(reconnect(now + 1s, 40s));
+    BOOST_TEST((life.bound() == bound));
+    BOOST_TEST((bound->valid_until() == now + 7s - 250ms - 62ms));
 }
 
 BOOST_AUTO_TEST_CASE(an_attempt_that_fails_suspends_nothing)
