@@ -7,8 +7,10 @@
 #include "mongo/operations/claim_state.hpp"
 #include "mongo/operations/operations.hpp"
 #include "remote/adapter_base.hpp"
+#include "remote/clock_lead.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
@@ -34,6 +36,11 @@ public:
             .groups = true,
             .extends_groups = true,
             .tickets = true};
+    }
+
+    [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept override
+    {
+        return talk().config().max_clock_lead.value_or(remote::default_clock_lead(ttl));
     }
 
     [[nodiscard]] waiting_by waiting() const noexcept { return talk().waiting(); }

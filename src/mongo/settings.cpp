@@ -63,7 +63,7 @@ settings::settings(const options& given)
     : where(parse_url(given.url)), tls(given.tls), database(given.database), collection(given.collection),
       operation_timeout(given.operation_timeout), connect_timeout(given.connect_timeout),
       idle_timeout(given.idle_timeout), poll_interval(given.poll_interval), connections(given.connections),
-      purge_after(given.purge_after)
+      purge_after(given.purge_after), max_clock_lead(given.max_clock_lead)
 {
     if (!given.user.empty())
         where.user = given.user;
@@ -82,6 +82,8 @@ settings::settings(const options& given)
     check_range("operation_timeout", operation_timeout, milliseconds(10));
     check_range("connect_timeout", connect_timeout, milliseconds(10));
     check_range("poll_interval", poll_interval, milliseconds(1));
+    if (max_clock_lead)
+        check_range("max_clock_lead", *max_clock_lead, milliseconds(0));
     colock::detail::check_range(backend, "purge_after", purge_after, least_purge_after, std::chrono::hours(24 * 3650));
     if (connections < 1 || connections > 64)
         refuse("connections is " + std::to_string(connections) + "; give 1 to 64");

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace colock::mongo::detail {
@@ -29,6 +30,7 @@ struct settings
     std::chrono::milliseconds poll_interval{250};
     std::size_t connections = 8;
     std::chrono::milliseconds purge_after{};
+    std::optional<std::chrono::milliseconds> max_clock_lead;
 
     /// \throws validation_error
     explicit settings(const options& given);

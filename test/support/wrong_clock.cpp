@@ -1,33 +1,52 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 
-// Loaded before a program's own libraries, it sets the clock of that program COLOCK_CLOCK_AHEAD seconds ahead, and
-// leaves alone what time takes. libfaketime, which does the same, also stands between a program and all that waits:
-// with it a Java machine takes seconds to start, and some never do.
+// Loaded before a program's own libraries, it sets the clock of that program ahead, and leaves alone what time takes:
+// by COLOCK_CLOCK_AHEAD seconds, and by the milliseconds that stand in the file COLOCK_CLOCK_FILE, which may change
+// meanwhile (see movable_clock.hpp). libfaketime, which does the same, also stands between a program and all that
+// waits: with it a Java machine takes seconds to start, and some never do.
 
+#include <cstdint>
 #include <cstdlib>
 #include <ctime>
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 namespace {
 
-time_t ahead()
+const std::int64_t* map_file()
 {
-    static const time_t seconds = [] {
+    static constexpr std::int64_t none = 0;
+    const char* const name = std::getenv("COLOCK_CLOCK_FILE");
+    const int file = name ? ::open(name, O_RDONLY | O_CLOEXEC) : -1;
+    if (file < 0)
+        return &none;
+    void* const mapped = ::mmap(nullptr, sizeof(std::int64_t), PROT_READ, MAP_SHARED, file, 0);
+    ::close(file);
+    return mapped == MAP_FAILED ? &none : static_cast<const std::int64_t*>(mapped);
+}
+
+/// In milliseconds.
+std::int64_t ahead()
+{
+    static const std::int64_t fixed = [] {
         const char* const told = std::getenv("COLOCK_CLOCK_AHEAD");
-        return told ? std::atol(told) : 0;
+        return told ? std::int64_t{1000} * std::atol(told) : 0;
     }();
-    return seconds;
+    static const std::int64_t* const moved = map_file();
+    return fixed + __atomic_load_n(moved, __ATOMIC_RELAXED);
 }
 
 timespec shifted()
 {
+    constexpr std::int64_t second = 1'000'000'000;
     timespec now{};
     ::syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
-    now.tv_sec += ahead();
-    return now;
+    const auto read = now.tv_sec * second + now.tv_nsec + ahead() * 1'000'000;
+    return {.tv_sec = read / second, .tv_nsec = read % second};
 }
 
 } // namespace

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace colock::mongo {
@@ -54,6 +55,12 @@ struct options
     /// For how long `purge` keeps a document without a holder, which keeps the fence of its key. Range: 1 min to 10
     /// years.
     std::chrono::milliseconds purge_after{std::chrono::hours(24)};
+    /// How far a server's clock may get ahead while a lease lasts: the clock of a new primary ahead of the clock of the
+    /// last, or one server's clock by a forward step. Every lease ends here earlier by this. Two holders are possible
+    /// where a clock gets further ahead; a clock that falls behind only delays an expiry. Default: a tenth of the ttl,
+    /// at most 250 ms, so 10 ms at a ttl of 100 ms. A value that is set is used in full, and a ttl below four times it
+    /// is `errc::invalid_ttl`; 0: clocks never get ahead. Range: 0 to 1 h.
+    std::optional<std::chrono::milliseconds> max_clock_lead{};
 };
 
 /// How waiters hear of a release.
@@ -71,8 +78,9 @@ enum class waiting_by : unsigned char
 /// expired. Every write waits for a majority of the members. Does no I/O: connects on first use, to the primary alone,
 /// and finds the next one when that steps down.
 ///
-/// Two holders are excluded while no member's clock differs from the others' by more than a lease has left, and no
-/// write is lost that a majority has confirmed.
+/// Two holders are excluded while no write is lost that a majority has confirmed, and while no server's clock gets
+/// further ahead than `options::max_clock_lead` while a lease lasts, by a step or because a new primary's clock is
+/// ahead. A clock that is behind excludes them all the same.
 ///
 /// Thread safety: all members may be called from any thread.
 /// \throws validation_error `invalid_options` for a URL or options that cannot be used; its message holds no

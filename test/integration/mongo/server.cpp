@@ -82,7 +82,8 @@ std::vector<std::string> holders_at(std::uint16_t port, std::chrono::millisecond
     return keys;
 }
 
-mongodb_server::mongodb_server(std::vector<std::string> options) : options_(std::move(options))
+mongodb_server::mongodb_server(std::vector<std::string> options, std::vector<std::string> environment)
+    : options_(std::move(options)), environment_(std::move(environment))
 {
     on_free_port([this](std::uint16_t port) {
         port_ = port;
@@ -105,8 +106,10 @@ void mongodb_server::start()
 {
     const auto program = from_environment("COLOCK_MONGODB_SERVER", "secantusd-py");
     // What it has confirmed survives that it is killed.
-    std::vector<std::string> command{
-        program, "--port", std::to_string(port_), "--storage-path", folder_.path() / "data", "--sync-on-commit"};
+    std::vector<std::string> command{"env"};
+    command.insert(command.end(), environment_.begin(), environment_.end());
+    command.insert(command.end(),
+        {program, "--port", std::to_string(port_), "--storage-path", folder_.path() / "data", "--sync-on-commit"});
     std::istringstream common(from_environment("COLOCK_MONGODB_OPTIONS", ""));
     command.insert(command.end(), std::istream_iterator<std::string>(common), {});
     command.insert(command.end(), options_.begin(), options_.end());

@@ -55,7 +55,8 @@ class mongodb_server
 {
 public:
     /// \param options of the program's, beside those of every test
-    explicit mongodb_server(std::vector<std::string> options = {});
+    /// \param environment of the program, beside the test's own
+    explicit mongodb_server(std::vector<std::string> options = {}, std::vector<std::string> environment = {});
     ~mongodb_server();
     mongodb_server(const mongodb_server&) = delete;
     mongodb_server& operator=(const mongodb_server&) = delete;
@@ -74,6 +75,7 @@ public:
 
 private:
     std::vector<std::string> options_;
+    std::vector<std::string> environment_;
     std::uint16_t port_ = 0;
     temporary_folder folder_;
     child_process process_;

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/lease_plan.hpp"
+#include "remote/clock_lead.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -9,6 +10,7 @@ using namespace colock;
 using namespace std::chrono_literals;
 using colock::detail::is_too_short;
 using colock::detail::lease_plan;
+using colock::detail::lease_request;
 using colock::detail::local_deadline;
 
 namespace colock::detail {
@@ -203,6 +205,26 @@ BOOST_AUTO_TEST_CASE(a_lease_ends_before_the_backends_unless_its_clock_jumps_fur
         const auto free_at = granted_at + ttl - jump;
         BOOST_TEST((local_deadline({start, ttl, lead}) < free_at) == safe, "lead " << lead << ", jump " << jump);
     }
+}
+
+BOOST_AUTO_TEST_CASE(the_shortest_ttl_can_be_renewed_with_its_default_lead)
+{
+    using colock::remote::default_clock_lead;
+    BOOST_TEST((default_clock_lead(100ms) == 10ms));
+    BOOST_TEST((default_clock_lead(2499ms) == 249ms));
+    BOOST_TEST((default_clock_lead(30s) == 250ms));
+    BOOST_TEST(!is_too_short(100ms, default_clock_lead(100ms)));
+    BOOST_TEST(!is_too_short(30s, default_clock_lead(30s)));
+
+    const lease_request shortest{start, 100ms, default_clock_lead(100ms)};
+    BOOST_TEST(lease_plan::arrives_in_time(shortest, never, start + 77ms, by_default));
+    auto plan = renewed();
+    plan.body_begins();
+    const auto ends = plan.granted(shortest);
+    BOOST_TEST((ends == start + 87ms));
+    BOOST_TEST((plan.due(ends, by_default, false) == start + 33ms));
+    plan.forget_renewal();
+    BOOST_TEST((plan.due(ends, by_default, false) == start + 77ms));
 }
 
 BOOST_AUTO_TEST_CASE(a_ttl_has_to_be_four_times_the_lead)

@@ -104,6 +104,8 @@ BOOST_AUTO_TEST_CASE(options_out_of_their_ranges_are_refused)
     check_refused({.url = url, .connect_timeout = 2h});
     check_refused({.url = url, .idle_timeout = -1ms});
     check_refused({.url = url, .poll_interval = 0ms});
+    check_refused({.url = url, .max_clock_lead = -1ms});
+    check_refused({.url = url, .max_clock_lead = 1h + 1ms});
     check_refused({.url = url, .connections = 0});
     check_refused({.url = url, .connections = 65});
     check_refused({.url = url, .purge_after = 59s});

@@ -1,0 +1,15 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+namespace colock::remote {
+
+/// `adapter::max_clock_lead` where no option sets it: a tenth of the ttl, at most 250 ms.
+[[nodiscard]] constexpr std::chrono::milliseconds default_clock_lead(std::chrono::milliseconds ttl) noexcept
+{
+    return std::min(std::chrono::milliseconds(250), ttl / 10);
+}
+
+} // namespace colock::remote

@@ -1,0 +1,82 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+//
+// A server whose clock is set while a lock is held. To a lease that is the same as a new primary whose clock is ahead,
+// or behind.
+
+#include "server.hpp"
+#include "support/movable_clock.hpp"
+#include "support/run.hpp"
+
+#include <colock/locker.hpp>
+#include <colock/mongo/adapter.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <optional>
+
+namespace colock::testing {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::chrono::milliseconds ttl = 2s;
+
+/// By how long a second holder was granted the lock before the first had to let go of it. Negative: they were apart.
+lease_clock::duration overlap_after_step(std::chrono::milliseconds ahead, std::chrono::milliseconds lead)
+{
+    movable_clock clock;
+    mongodb_server server({}, clock.environment());
+    const mongo::options options{.url = mongodb_url(server.port()), .max_clock_lead = lead};
+    asio::io_context io;
+    locker one(mongo::make_adapter(io.get_executor(), options));
+    locker other(mongo::make_adapter(io.get_executor(), options));
+    // The first use takes longer than the others.
+    run_coro(io, other.try_acquire("unused", {.ttl = ttl})).reset();
+    const auto first = run_coro(io, one.acquire("k", {.ttl = ttl}));
+    clock.set_ahead(ahead);
+    std::optional<lock> second;
+    while (!second)
+        second = run_coro(io, other.try_acquire("k", {.ttl = ttl}));
+    const auto overlap = first.expires_at() - lease_clock::now();
+    second.reset();
+    run_coro(io, one.shutdown(5s));
+    run_coro(io, other.shutdown(5s));
+    return overlap;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(mongo_clocks, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(a_clock_that_is_behind_gives_the_lock_to_no_second_holder)
+{
+    BOOST_TEST((overlap_after_step(-500ms, 0ms) < 0s));
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_that_is_ahead_gives_the_lock_to_a_second_holder_only_beyond_the_lead)
+{
+    BOOST_TEST((overlap_after_step(500ms, 500ms) < 0s));
+    // This is what no client can prevent.
+    BOOST_TEST((overlap_after_step(1000ms, 0ms) > 0s));
+    BOOST_TEST((overlap_after_step(1500ms, 500ms) > 0s));
+}
+
+BOOST_AUTO_TEST_CASE(leases_are_shortened_by_default)
+{
+    asio::io_context io;
+    const auto some = mongo::make_adapter(io.get_executor());
+    BOOST_TEST((some->max_clock_lead(30s) == 250ms));
+    BOOST_TEST((some->max_clock_lead(1s) == 100ms));
+    BOOST_TEST((some->max_clock_lead(100ms) == 10ms));
+    const auto wary = mongo::make_adapter(io.get_executor(), {.max_clock_lead = 7s});
+    BOOST_TEST((wary->max_clock_lead(30s) == 7s));
+    BOOST_CHECK_EXCEPTION(locker(wary, {.ttl = 27'999ms}), validation_error,
+        [](const auto& refused) { return refused.code() == errc::invalid_ttl; });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing

@@ -1,0 +1,35 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "support/temporary_folder.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace colock::testing {
+
+/// The wall clock of a program that a test starts: the real one, plus an offset that the test may change meanwhile.
+/// What takes time is left alone. The program has to end before this object.
+class movable_clock
+{
+public:
+    explicit movable_clock(std::chrono::milliseconds ahead = std::chrono::milliseconds(0));
+    movable_clock(const movable_clock&) = delete;
+    movable_clock& operator=(const movable_clock&) = delete;
+    ~movable_clock();
+
+    /// The environment that the program has to be started with.
+    [[nodiscard]] std::vector<std::string> environment() const;
+
+    /// Negative: the clock is behind.
+    void set_ahead(std::chrono::milliseconds by) noexcept;
+
+private:
+    temporary_folder folder_;
+    /// Shared with the program.
+    std::int64_t* ahead_ = nullptr;
+};
+
+} // namespace colock::testing
