@@ -270,6 +270,16 @@ public:
         return {.list = true, .tickets = true};
     }
 
+    /// A majority that grants needs one of the nodes that have granted already: one clock that gets ahead may be
+    /// enough.
+    [[nodiscard]] milliseconds max_clock_lead(milliseconds ttl) const noexcept override
+    {
+        milliseconds largest{0};
+        for (const auto& each : nodes_)
+            largest = std::max(largest, each->backend().max_clock_lead(ttl));
+        return largest;
+    }
+
     /// Without a majority nothing can succeed.
     [[nodiscard]] failure_ptr trouble() const override
     {

@@ -8,6 +8,7 @@
 #include "redis/operations/operations.hpp"
 #include "remote/adapter_base.hpp"
 
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,11 @@ public:
             .extends_groups = standard,
             .tickets = true,
             .immediate = false};
+    }
+
+    [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept override
+    {
+        return talk().max_clock_lead(ttl);
     }
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override

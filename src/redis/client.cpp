@@ -6,6 +6,7 @@
 #include "redis/pipeline.hpp"
 #include "redis/session.hpp"
 #include "redis/subscriptions.hpp"
+#include "remote/clock_lead.hpp"
 
 #include <boost/asio/dispatch.hpp>
 
@@ -18,7 +19,7 @@ struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
         : runtime(executor, std::move(events)), made(strand, owner.config_), dropped(strand, owner, owner.outbox_),
-          commands(strand, owner, owner.config_, made, told, owner.anchor_),
+          commands(strand, owner, owner.config_, made, told, owner.anchor_, owner.replicas_seen_),
           sent(strand, owner, owner.config_, commands, owner.outbox_, owner.hints_, dropped),
           messages(strand, owner, owner.config_, made, told, commands, owner.sources())
     {
@@ -31,7 +32,12 @@ struct client::parts final : runtime
     subscriptions messages;
 };
 
-client::client(detail::settings checked) : config_(std::move(checked)) {}
+client::client(detail::settings checked)
+    : config_(std::move(checked)),
+      // A group of Sentinels is there to promote replicas.
+      replicas_seen_(!config_.where.master.empty())
+{
+}
 
 client::~client()
 {
@@ -50,6 +56,14 @@ std::shared_ptr<client> client::make(
 client::parts& client::run() const noexcept
 {
     return static_cast<parts&>(*running());
+}
+
+std::chrono::milliseconds client::max_clock_lead(std::chrono::milliseconds ttl) const noexcept
+{
+    if (config_.max_clock_lead)
+        return *config_.max_clock_lead;
+    return replicas_seen_.load(std::memory_order_relaxed) ? remote::default_clock_lead(ttl)
+                                                          : std::chrono::milliseconds(0);
 }
 
 void client::submit(operation_ptr added)

@@ -10,6 +10,8 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -31,6 +33,10 @@ public:
     ~client() override;
 
     [[nodiscard]] const detail::settings& config() const noexcept { return config_; }
+
+    /// The adapter's `max_clock_lead`. Once replicas have been seen they count for good: one that is away for a moment
+    /// may be promoted later.
+    [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept;
 
     /// Sends an operation as soon as may be. Its end comes from the strand; dropped if the context is gone.
     void submit(operation_ptr added);
@@ -70,6 +76,7 @@ private:
     flush_hints hints_;
     fence_anchor anchor_{config_};
     waiting_writers writers_;
+    std::atomic<bool> replicas_seen_;
 };
 
 } // namespace colock::redis::detail

@@ -36,6 +36,8 @@ void connection_setup::greeted(const reply_list& replies)
         end(told.refused);
         return;
     }
+    if (told.may_have_replicas)
+        around_.replicas_seen.store(true, std::memory_order_relaxed);
     identity_ = std::move(told.identity);
     for (auto& each : told.warnings)
         around_.told.warn_once(std::move(each));

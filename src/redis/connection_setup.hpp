@@ -7,6 +7,7 @@
 #include "remote/lost_requests.hpp"
 #include "remote/reports.hpp"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -30,6 +31,8 @@ public:
         remote::lost_requests& lost;
         fence_anchor& anchor;
         remote::reports& told;
+        /// Set once the server may have replicas.
+        std::atomic<bool>& replicas_seen;
     };
 
     connection_setup(std::shared_ptr<link> on, surroundings around, handler ended);

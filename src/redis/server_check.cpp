@@ -23,6 +23,12 @@ bool too_old(std::string_view info)
     return major < 6 || (major == 6 && minor < 2);
 }
 
+bool has_replicas(const reply& info)
+{
+    const auto count = info_field(info.text, "connected_slaves");
+    return !count.empty() && count != "0";
+}
+
 std::vector<std::string> warnings_of(const reply& info)
 {
     if (info.is_error())
@@ -34,7 +40,7 @@ std::vector<std::string> warnings_of(const reply& info)
             "the server may evict locks (maxmemory-policy " + std::string(policy) + "); set it to noeviction");
     if (field("aof_enabled") == "0")
         found.emplace_back("the server keeps no append-only file: a restart loses locks and gives them to others");
-    if (const auto replicas = field("connected_slaves"); !replicas.empty() && replicas != "0") {
+    if (has_replicas(info)) {
         found.emplace_back("the server has replicas: a failover can lose a lock that was granted just before");
         // Told only where both of its settings are above 0.
         if (field("min_slaves_good_slaves").empty())
@@ -105,6 +111,7 @@ welcome read_welcome(const location& who, const reply_list& replies)
     if (!info.is_error())
         told.identity.process = info_field(info.text, "run_id");
     told.warnings = warnings_of(info);
+    told.may_have_replicas = info.is_error() || has_replicas(info);
     return told;
 }
 

@@ -34,6 +34,8 @@ struct welcome
     remote::lost_requests::identity identity{};
     /// Of settings with which locks are not as safe as they could be.
     std::vector<std::string> warnings{};
+    /// The server has replicas, one of which may be promoted; or INFO is refused, so that nobody can know.
+    bool may_have_replicas = false;
 };
 [[nodiscard]] welcome read_welcome(const location& who, const reply_list& replies);
 

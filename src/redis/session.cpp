@@ -11,9 +11,9 @@
 namespace colock::redis::detail {
 
 session::session(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
-    links& made_by, remote::reports& told, fence_anchor& anchor)
-    : owner_(owner), config_(config), links_(made_by), reports_(told), anchor_(anchor), retry_(strand),
-      plan_(saturating_cast(config.idle_timeout), news_)
+    links& made_by, remote::reports& told, fence_anchor& anchor, std::atomic<bool>& replicas_seen)
+    : owner_(owner), config_(config), links_(made_by), reports_(told), anchor_(anchor), replicas_seen_(replicas_seen),
+      retry_(strand), plan_(saturating_cast(config.idle_timeout), news_)
 {
 }
 
@@ -75,11 +75,11 @@ void session::connect_to(const endpoint& where)
 {
     where_ = where;
     link_ = links_.make(where);
-    setup_ =
-        std::make_shared<connection_setup>(link_, connection_setup::surroundings{config_, lost_, anchor_, reports_},
-            [self = owner_.keep(*this)](const failure_ptr& refused, const connection_setup::identity& known_by) {
-                self->set_up(refused, known_by);
-            });
+    setup_ = std::make_shared<connection_setup>(link_,
+        connection_setup::surroundings{config_, lost_, anchor_, reports_, replicas_seen_},
+        [self = owner_.keep(*this)](const failure_ptr& refused, const connection_setup::identity& known_by) {
+            self->set_up(refused, known_by);
+        });
     setup_->start();
     link_->run([self = owner_.keep(*this), used = link_](const error_code& code) {
         // What waits for a connection in the driver is told that there is none.

@@ -12,6 +12,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -27,7 +28,7 @@ public:
     using event = plan_type::event;
 
     session(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config, links& made_by,
-        remote::reports& told, fence_anchor& anchor);
+        remote::reports& told, fence_anchor& anchor, std::atomic<bool>& replicas_seen);
 
     /// Lets the plan know, and does what it says.
     /// \param loss why it has ended, if it has
@@ -71,6 +72,7 @@ private:
     links& links_;
     remote::reports& reports_;
     fence_anchor& anchor_;
+    std::atomic<bool>& replicas_seen_;
     asio::steady_timer retry_;
     remote::connection_news news_;
     plan_type plan_;

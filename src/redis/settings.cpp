@@ -22,7 +22,7 @@ settings::settings(const options& given)
       sentinel_password(given.sentinel_password), layout(given.layout),
       operation_timeout(given.operation_timeout.value_or(std::chrono::seconds(5))),
       connect_timeout(given.connect_timeout), idle_timeout(given.idle_timeout), health_interval(given.health_interval),
-      poll_interval(given.poll_interval)
+      poll_interval(given.poll_interval), max_clock_lead(given.max_clock_lead)
 {
     if (!given.user.empty())
         where.user = given.user;
@@ -35,6 +35,8 @@ settings::settings(const options& given)
     check_range("connect_timeout", connect_timeout, milliseconds(10));
     check_range("health_interval", health_interval, milliseconds(10));
     check_range("poll_interval", poll_interval, milliseconds(1));
+    if (max_clock_lead)
+        check_range("max_clock_lead", *max_clock_lead, milliseconds(0));
     if (idle_timeout < milliseconds::zero()) {
         refuse_options("idle_timeout is " + colock::detail::in_words(idle_timeout) +
                        "; give 0 to close at once, or milliseconds::max() to stay connected");

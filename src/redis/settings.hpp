@@ -7,6 +7,7 @@
 #include <colock/redis/adapter.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,7 @@ struct settings
     std::chrono::milliseconds idle_timeout{10'000};
     std::chrono::milliseconds health_interval{500};
     std::chrono::milliseconds poll_interval{250};
+    std::optional<std::chrono::milliseconds> max_clock_lead;
     /// Of every lock; then the names of our own keys, which no lock's name begins with.
     std::string prefix;
     std::string fence_key;

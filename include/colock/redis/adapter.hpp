@@ -63,6 +63,16 @@ struct options
     /// How often a waiter looks again where no release is announced: in the plain layout, and where the user may not
     /// subscribe. Range: 1 ms to 1 h.
     std::chrono::milliseconds poll_interval{250};
+    /// How far a server's clock may get ahead while a lease lasts: the clock of a promoted replica ahead of the clock
+    /// of its master, or one server's clock by a forward step. Every lease ends here earlier by this. Two holders are
+    /// possible where a clock gets further ahead; a clock that falls behind only delays an expiry. A value that is set
+    /// is used in full, whatever the server is, and a ttl below four times it is `errc::invalid_ttl`; 0: clocks never
+    /// get ahead. Range: 0 to 1 h.
+    ///
+    /// Default: a tenth of the ttl, at most 250 ms, so 10 ms at a ttl of 100 ms, where another server may take over: if
+    /// the URL names Sentinels, or once an INFO at connect has shown replicas or was refused; else 0. A server that
+    /// gets its first replica later is not asked again before the next connect.
+    std::optional<std::chrono::milliseconds> max_clock_lead{};
 };
 
 /// Locks on one Redis server (6.2 or later), or on the master that a group of Sentinels names.
@@ -71,10 +81,11 @@ struct options
 /// I/O: connects on first use, with one connection for commands and, while somebody waits, one for messages. Both are
 /// the adapter's own, and it reconnects by itself.
 ///
-/// Two holders are excluded while the server keeps its memory and its clock does not jump: eviction, a restart without
-/// an append-only file that is synced at every write, and a failover to a replica that lags behind can each lose a
-/// lock; a master that is cut off grants beside its successor. Dangers that can be seen at connect are told to the
-/// observer (`warning`).
+/// Two holders are excluded while the server keeps its memory, and while no clock gets further ahead than
+/// `options::max_clock_lead` while a lease lasts, by a step or because a promoted replica's clock is ahead: eviction, a
+/// restart without an append-only file that is synced at every write, and a failover to a replica that lags behind can
+/// each lose a lock; a master that is cut off grants beside its successor. Dangers that can be seen at connect are told
+/// to the observer (`warning`).
 ///
 /// Thread safety: all members may be called from any thread.
 /// \throws validation_error `invalid_options` for a URL or options that cannot be used; its message holds no
@@ -84,8 +95,10 @@ struct options
 /// Exclusive locks over independent masters: granted by a majority of them within the validity time. No fence, no
 /// shared locks, no locks without ttl, no waking: a waiter polls.
 ///
-/// Two holders are excluded while a majority of the masters keep their memory and their clocks run at the same speed
-/// within a hundredth. Not promised: exclusion when masters lose keys (restart without an append-only file, eviction).
+/// Two holders are excluded while a majority of the masters, each of which has granted the lock, keeps its memory and
+/// its time: a master's clock may run faster than ours by a hundredth, and get ahead by `options::max_clock_lead` while
+/// a lease lasts. The largest such bound of the masters shortens every lease. Not promised: exclusion when masters lose
+/// keys (restart without an append-only file, eviction).
 ///
 /// What a master that does not answer may still hold of a lock that is over is taken back in the background; what could
 /// not be within its ttl, or before the last locker was shut down, counts in `adapter::unproven()`. An `io_context`

@@ -75,7 +75,8 @@ std::string redis_shell::operator()(std::initializer_list<std::string_view> word
     return read_reply();
 }
 
-redis_server::redis_server(std::vector<std::string> settings) : settings_(std::move(settings))
+redis_server::redis_server(std::vector<std::string> settings, std::vector<std::string> environment)
+    : settings_(std::move(settings)), environment_(std::move(environment))
 {
     on_free_port([this](std::uint16_t port) {
         port_ = port;
@@ -85,9 +86,11 @@ redis_server::redis_server(std::vector<std::string> settings) : settings_(std::m
 
 void redis_server::start()
 {
-    std::vector<std::string> command{from_environment("COLOCK_REDIS_SERVER", "redis-server"), "--bind", "127.0.0.1",
-        "--port", std::to_string(port_), "--save", "", "--appendonly", "no", "--dir", folder_.path(), "--daemonize",
-        "no"};
+    std::vector<std::string> command{"env"};
+    command.insert(command.end(), environment_.begin(), environment_.end());
+    command.insert(command.end(),
+        {from_environment("COLOCK_REDIS_SERVER", "redis-server"), "--bind", "127.0.0.1", "--port",
+            std::to_string(port_), "--save", "", "--appendonly", "no", "--dir", folder_.path(), "--daemonize", "no"});
     command.insert(command.end(), settings_.begin(), settings_.end());
     process_ = child_process(command, folder_ / "log");
     wait_until_serving(process_, port_, "redis-server did not start; see scripts/servers.sh");

@@ -58,7 +58,8 @@ private:
 class redis_server
 {
 public:
-    explicit redis_server(std::vector<std::string> settings = {});
+    /// \param environment of the program, beside the test's own
+    explicit redis_server(std::vector<std::string> settings = {}, std::vector<std::string> environment = {});
     redis_server(const redis_server&) = delete;
     redis_server& operator=(const redis_server&) = delete;
 
@@ -79,6 +80,7 @@ private:
     std::uint16_t port_ = 0;
     temporary_folder folder_;
     std::vector<std::string> settings_;
+    std::vector<std::string> environment_;
     child_process process_;
     std::unique_ptr<redis_shell> shell_;
 };

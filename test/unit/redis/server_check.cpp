@@ -90,6 +90,15 @@ BOOST_AUTO_TEST_CASE(settings_that_may_lose_locks_are_warned_of)
     BOOST_TEST(warnings("connected_slaves:2\r\nmin_slaves_good_slaves:2\r\n").size() == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(a_server_may_have_replicas_if_it_says_so_or_does_not_tell)
+{
+    const auto may_have = [](reply info) { return read({hello("master"), std::move(info)}).may_have_replicas; };
+    BOOST_TEST(!may_have(text(safe_server())));
+    BOOST_TEST(may_have(text("connected_slaves:1\r\n")));
+    BOOST_TEST(!may_have(text({})));
+    BOOST_TEST(may_have(error("NOPERM")));
+}
+
 BOOST_AUTO_TEST_CASE(a_field_is_found_by_its_whole_name_at_the_start_of_a_line)
 {
     BOOST_TEST(info_field("old_run_id:x\r\nrun_id:y\r\n", "run_id") == "y");

@@ -91,6 +91,8 @@ BOOST_AUTO_TEST_CASE(options_are_checked)
     refuses({.idle_timeout = -1ms});
     refuses({.health_interval = 9ms});
     refuses({.poll_interval = 0ms});
+    refuses({.max_clock_lead = -1ms});
+    refuses({.max_clock_lead = 1h + 1ms});
     refuses({.url = "redis://secret@h"});
     for (const auto& settings : {redis::options{.prefix = "", .layout = redis::layout::plain},
              redis::options{.prefix = "mine:", .idle_timeout = std::chrono::milliseconds::max()}})

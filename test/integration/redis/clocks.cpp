@@ -1,0 +1,174 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+//
+// Servers whose clocks differ, or are set meanwhile: a lease is judged by whichever server is asked.
+
+#include "fixture.hpp"
+#include "sentinel.hpp"
+#include "support/movable_clock.hpp"
+#include "support/print.hpp"
+#include "support/run.hpp"
+
+#include <colock/locker.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace colock::testing {
+namespace {
+
+constexpr std::chrono::milliseconds ttl = 2s;
+
+/// A replica need not wait for others.
+const std::vector<std::string> syncs_at_once{"--repl-diskless-sync-delay", "0"};
+
+/// By how much a clock gets ahead while a lease lasts, of a lock whose `max_clock_lead` is `lead`.
+struct jump
+{
+    std::chrono::milliseconds ahead;
+    std::chrono::milliseconds lead;
+    bool safe;
+};
+/// The last two are what no client can prevent.
+constexpr jump jumps[] = {{-500ms, 500ms, true}, {500ms, 500ms, true}, {1000ms, 0ms, false}, {1500ms, 500ms, false}};
+
+/// By how long the second holder was granted the lock before the first had to let go of it. Negative: they were apart.
+lease_clock::duration overlap_of(asio::io_context& io, const lock& first, const redis::options& options)
+{
+    locker other(redis::make_adapter(io.get_executor(), options));
+    std::optional<lock> second;
+    while (!second)
+        second = run_coro(io, other.try_acquire("k", {.ttl = 10s}));
+    const auto overlap = first.expires_at() - lease_clock::now();
+    second.reset();
+    run_coro(io, other.shutdown(5s));
+    return overlap;
+}
+
+/// A replica whose clock is ahead is promoted while the lock is held.
+lease_clock::duration overlap_after_failover(const jump& by)
+{
+    movable_clock clock(by.ahead);
+    redis_server master(syncs_at_once);
+    redis_server replica({}, clock.environment());
+    replica({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
+    sentinel names(master.port());
+    const redis::options options{.url = names.url(), .max_clock_lead = by.lead};
+    asio::io_context io;
+    locker one(redis::make_adapter(io.get_executor(), options));
+    while (master({"WAIT", "1", "1000"}) != "1")
+        continue;
+    const auto first = run_coro(io, one.acquire("k", {.ttl = ttl}));
+    // It has the lock and the counter of fences, whatever its clock says of their expiry.
+    while (replica({"DBSIZE"}) != "2")
+        continue;
+    replica({"REPLICAOF", "NO", "ONE"});
+    names.master = replica.port();
+    master.kill();
+    return overlap_of(io, first, options);
+}
+
+/// The clock of the only server is set while the lock is held.
+lease_clock::duration overlap_after_step(const jump& by)
+{
+    movable_clock clock;
+    redis_server server({}, clock.environment());
+    const redis::options options{.url = server.url(), .max_clock_lead = by.lead};
+    asio::io_context io;
+    locker one(redis::make_adapter(io.get_executor(), options));
+    const auto first = run_coro(io, one.acquire("k", {.ttl = ttl}));
+    clock.set_ahead(by.ahead);
+    return overlap_of(io, first, options);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_clocks)
+
+BOOST_AUTO_TEST_CASE(a_promoted_replica_grants_to_a_second_holder_only_if_its_clock_is_further_ahead_than_the_lead)
+{
+    for (const auto& each : jumps)
+        BOOST_TEST((overlap_after_failover(each) < 0s) == each.safe, each.ahead << ", lead " << each.lead);
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_that_is_set_gives_the_lock_to_a_second_holder_only_beyond_the_lead)
+{
+    for (const auto& each : jumps)
+        BOOST_TEST((overlap_after_step(each) < 0s) == each.safe, each.ahead << ", lead " << each.lead);
+}
+
+BOOST_AUTO_TEST_CASE(by_default_leases_are_shortened_once_replicas_are_seen)
+{
+    redis_server server(syncs_at_once);
+    redis_server replica;
+    client_side some({.url = server.url(), .operation_timeout = 5s});
+    const auto& backend = some.speak.backend();
+    some.speak.grant(driver::exclusive("alone"));
+    BOOST_TEST((backend.max_clock_lead(30s) == 0ms));
+    replica({"REPLICAOF", "127.0.0.1", std::to_string(server.port())});
+    while (server({"WAIT", "1", "1000"}) != "1")
+        continue;
+    // It is told so at the next connect.
+    some.speak.grant(driver::exclusive("unseen"));
+    BOOST_TEST((backend.max_clock_lead(30s) == 0ms));
+    const auto reconnect_for = [&](const char* key) {
+        run_coro(some.io, some.speak.backend().close(1s));
+        some.speak.grant(driver::exclusive(key));
+    };
+    reconnect_for("seen");
+    BOOST_TEST((backend.max_clock_lead(30s) == 250ms));
+    BOOST_TEST((backend.max_clock_lead(1s) == 100ms));
+    BOOST_TEST((backend.max_clock_lead(100ms) == 10ms));
+    // A replica that is away may be promoted when it is back.
+    replica.kill();
+    while (server({"INFO", "replication"}).find("connected_slaves:0") == std::string::npos)
+        some.run_for(10ms);
+    reconnect_for("away");
+    BOOST_TEST((backend.max_clock_lead(30s) == 250ms));
+
+    client_side wary({.url = server.url(), .max_clock_lead = 7s});
+    BOOST_TEST((wary.speak.backend().max_clock_lead(30s) == 7s));
+    client_side trusting({.url = "redis+sentinel://127.0.0.1:1/main", .max_clock_lead = 0ms});
+    BOOST_TEST((trusting.speak.backend().max_clock_lead(30s) == 0ms));
+}
+
+BOOST_AUTO_TEST_CASE(by_default_leases_are_shortened_where_nobody_can_know)
+{
+    // Sentinels promote replicas, and without INFO these are not seen.
+    client_side sentinels({.url = "redis+sentinel://127.0.0.1:1/main"});
+    BOOST_TEST((sentinels.speak.backend().max_clock_lead(30s) == 250ms));
+
+    redis_server server;
+    server({"ACL", "SETUSER", "silent", "on", ">word", "~*", "&*", "+@all", "-info"});
+    client_side some({.url = server.url(), .user = "silent", .password = "word"});
+    some.speak.grant(driver::exclusive("k"));
+    BOOST_TEST((some.speak.backend().max_clock_lead(30s) == 250ms));
+}
+
+BOOST_AUTO_TEST_CASE(a_quorum_counts_the_largest_lead_of_its_masters)
+{
+    redis_server alone[2];
+    redis_server server(syncs_at_once);
+    redis_server replica;
+    replica({"REPLICAOF", "127.0.0.1", std::to_string(server.port())});
+    while (server({"WAIT", "1", "1000"}) != "1")
+        continue;
+    asio::io_context io;
+    const std::vector urls{alone[0].url(), server.url(), alone[1].url()};
+    const auto quorum = redis::make_quorum(io.get_executor(), urls);
+    BOOST_TEST((quorum->max_clock_lead(30s) == 0ms));
+    driver(io, quorum).grant(driver::exclusive("k"));
+    run_until(io, [&] { return quorum->max_clock_lead(30s) == 250ms; });
+    const auto cautious = redis::make_quorum(io.get_executor(), urls, {.max_clock_lead = 3s});
+    BOOST_TEST((cautious->max_clock_lead(30s) == 3s));
+    BOOST_CHECK_EXCEPTION(locker(cautious, {.ttl = 11'999ms}), validation_error,
+        [](const auto& refused) { return refused.code() == errc::invalid_ttl; });
+    run_coro(io, quorum->close(1s));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
