@@ -49,6 +49,10 @@ struct answer
 /// that does not prove that it knows the password, too.
 inline constexpr std::int32_t authentication_failed = 18;
 
+/// What a statement fails with, because we wrote it so, that may change nothing: ImmutableField. Of a command other
+/// than an update with several statements: the document of the key belongs to another program.
+inline constexpr std::int32_t changes_nothing = 66;
+
 /// What a failed command means.
 /// \param domain the driver's, as is `code`
 [[nodiscard]] answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why);

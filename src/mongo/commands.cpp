@@ -150,6 +150,8 @@ string find_and_modify(const string& query, std::initializer_list<string> stages
 }
 
 const string by_key = R"({"_id":"?k"})";
+/// Where the document has the form of a lock's.
+const string by_lock = R"({"_id":"?k","x":{"$gte":0},"hx":{"$gte":0}})";
 const string by_holder = R"({"_id":"?k","t":"?t"})";
 const string by_shared_holder = R"({"_id":"?k","h.t":"?t"})";
 const string forget_k = R"({"$unset":"k"})";
@@ -161,6 +163,17 @@ const string plain_hx = R"("$hx")";
 const string plain_f = R"("$f")";
 const string root = R"("$$ROOT")";
 const string grants_next = cond(two("$gte", plain_f, now), sum(plain_f, "1"), now);
+
+/// A document that an upsert has just made has its key alone.
+const string is_new = equal(root, R"({"_id":"$_id"})");
+/// Every document of a lock has both numbers. What is missing is less than any number, and other types are greater.
+/// Other documents belong to other programs: no statement may change them.
+const string has_numbers = all_of({two("$gte", plain_x, "0"), two("$gte", plain_hx, "0")});
+const string is_a_locks = either(
+    all_of({has_numbers, two("$lte", greatest_of({plain_x, plain_hx}), R"({"$numberLong":"9223372036854775807"})")}),
+    is_new);
+/// What no update may do: so a server says which statement has changed nothing.
+const string an_error = R"({"_id":{"$numberLong":"0"}})";
 
 /// It is too late, or was taken back.
 string may_be_granted(const string& who)
@@ -178,9 +191,14 @@ string replaced(const string& by)
 {
     return R"({"$replaceWith":)" + by + '}';
 }
+/// A create that is refused leaves the document of a free lock, so that every document has the form of a lock's.
+const string left_by_refusal = cond(is_new,
+    with(object({{"t", "null"}, {"x", none}, {"o", "null"}, {"h", "[]"}, {"hx", none}, {"p", released_at}})), root);
+
 string create(const string& free, const string& grant, const string& otherwise)
 {
-    return replaced(cond(may_be_granted(token), cond(free, with(grant), otherwise), root));
+    return replaced(
+        cond(is_a_locks, cond(may_be_granted(token), cond(free, with(grant), otherwise), left_by_refusal), an_error));
 }
 string alone(const string& create)
 {
@@ -270,9 +288,6 @@ string release_shared()
             forget_k});
 }
 
-/// What no update may do: so a server says which statement has changed nothing.
-const string an_error = R"({"_id":{"$numberLong":"0"}})";
-
 string done_or_failed(const string& may_be, const string& changes)
 {
     return joined(replaced(cond(may_be, with(changes), an_error)));
@@ -281,8 +296,9 @@ string join_first_exclusive(bool has_ttl, const string& who = token, const strin
 {
     // Until when does not matter: nobody asks for the first time with a token that was refused.
     const auto refused = two("$in", who, R"({"$map":{"input":)" + d + R"(,"as":"i","in":"$$i.t"}})");
-    return done_or_failed(all_of({below(now, R"("?l")"), two("$lte", greatest_of({plain_x, plain_hx}), now),
-                              below(plain_f, fence), R"({"$not":[)" + refused + "]}"}),
+    return done_or_failed(
+        all_of({below(now, R"("?l")"), either(has_numbers, is_new), two("$lte", greatest_of({plain_x, plain_hx}), now),
+            below(plain_f, fence), R"({"$not":[)" + refused + "]}"}),
         first_holder(who, fence, has_ttl));
 }
 string join_release_exclusive(const string& who = token)
@@ -311,7 +327,8 @@ string check_join()
                // is refused.
                join_first_exclusive(true, another), with_fields(R"({"hx":"?l"})"), anew,
                with_fields(R"({"hx":0,"d":[{"t":"?t","x":0},{"t":"?u","x":"?l"}]})"), anew,
-               with_fields(R"({"d":[]})")}) +
+               // It belongs to another program.
+               R"({"q":)" + by_key + R"(,"u":{"f":"?f","n":1}})", anew, joined(create_shared(false, true))}) +
            R"(,"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
 }
 
@@ -378,15 +395,16 @@ string withdraw(bool refuses)
     const auto is_writer = equal(kept_wt, token);
     const auto refused_now = those(d, all_of({is_anothers, lives}));
     const auto refused = R"([{"t":"?t","x":"?b"}])";
-    return find_and_modify(by_key,
-        {set({{"t", cond(held, "null", kept_t)}, {"x", cond(held, none, x)}, {"o", cond(held, "null", kept_o)},
-             {"f", f}, {"h", other_holders}, {"hx", cond(equal(size_of(other_holders), "0"), none, hx)},
-             {"wt", cond(is_writer, "null", kept_wt)}, {"wx", cond(is_writer, none, wx)},
-             {"d", refuses ? two("$concatArrays", refused_now, refused) : d},
-             {"dx", refuses ? greatest_of({dx, R"("?b")"}) : dx},
-             {"g", told(either(held, either(is_writer, is_holder)))}}),
-            set({{"p", date_if_free}})},
-        answer_of::before, refuses);
+    const auto taken_back = set({{"t", cond(held, "null", kept_t)}, {"x", cond(held, none, x)},
+        {"o", cond(held, "null", kept_o)}, {"f", f}, {"h", other_holders},
+        {"hx", cond(equal(size_of(other_holders), "0"), none, hx)}, {"wt", cond(is_writer, "null", kept_wt)},
+        {"wx", cond(is_writer, none, wx)}, {"d", refuses ? two("$concatArrays", refused_now, refused) : d},
+        {"dx", refuses ? greatest_of({dx, R"("?b")"}) : dx}, {"g", told(either(held, either(is_writer, is_holder)))}});
+    const auto dated = set({{"p", date_if_free}});
+    if (!refuses)
+        return find_and_modify(by_lock, {taken_back, dated}, answer_of::before);
+    return find_and_modify(
+        by_key, {replaced(cond(is_a_locks, root, an_error)), taken_back, dated}, answer_of::before, true);
 }
 
 string hand_over(bool has_ttl)
@@ -442,7 +460,7 @@ string adopt_shared(bool has_ttl)
 
 string remove_all()
 {
-    return find_and_modify(by_key,
+    return find_and_modify(by_lock,
         {set({{"t", "null"}, {"x", none}, {"o", "null"}, {"h", "[]"}, {"hx", none}, {"p", or_else("p", released_at)},
             {"g", told("true")}})},
         answer_of::before, false, "");
@@ -452,7 +470,7 @@ string remove_expired()
 {
     const auto over = two("$lte", x, now);
     const auto nobody = all_of({over, equal(size_of(live_holders), "0")});
-    return find_and_modify(by_key,
+    return find_and_modify(by_lock,
         {set({{"t", cond(over, "null", kept_t)}, {"x", cond(over, none, x)}, {"o", cond(over, "null", kept_o)},
             {"h", live_holders}, {"hx", cond(equal(size_of(live_holders), "0"), none, hx)},
             {"p", cond(nobody, or_else("p", released_at), "null")}, {"g", told("true")}})},
@@ -503,8 +521,7 @@ commands make_all()
         .forget = outline(
             R"({"delete":"?c","deletes":[{"q":{"p":{"$lt":"?p"},"x":0,"hx":0,"h":[],)"
             R"("w":{"$not":{"$gt":"?y"}},"wx":{"$not":{"$gt":"?y"}},"dx":{"$not":{"$gt":"?y"}}},)"
-            R"("limit":0},{"q":{"x":{"$exists":false},"_id":{"$not":{"$type":"object"}}},"limit":0},)"
-            R"({"q":{"_id.c":"check","f":{"$lt":"?z"}},"limit":0}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
+            R"("limit":0},{"q":{"_id.c":"check","f":{"$lt":"?z"}},"limit":0}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
         .confirm = outline(R"({"update":"?c","updates":[{"q":{"_id":{"c":"confirm"}},"u":{"$inc":{"n":1}},)"
                            R"("upsert":true}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
         .watch = outline(R"({"aggregate":"?c","pipeline":[{"$changeStream":{}},{"$match":)"

@@ -17,6 +17,9 @@ namespace colock::mongo::detail {
 /// - `d` tokens that are refused, each until its own `x`; `dx` not before the last of those
 /// - `p` since when nobody holds it: the only date; null while somebody does
 ///
+/// A document without `x` and `hx` that has fields besides `_id` belongs to another program. A statement that meets one
+/// fails with `changes_nothing`, or does not match it.
+///
 /// Times are milliseconds of the server, as integers. Test servers have no right answer, and say so by none, for dates
 /// that are compared with `$$NOW` and for paths into arrays: all that is calculated goes without.
 ///
@@ -79,8 +82,8 @@ struct commands
     /// The answer is what was there before, whole.
     outline remove_all;
     outline remove_expired;
-    /// Documents that nobody needs any more, those in which a create that was refused has left nothing, and what a
-    /// check that was cut off has left: `p` a date, `y` the server's time.
+    /// Documents that nobody needs any more, and what a check that was cut off has left: `p` a date, `y` the server's
+    /// time.
     outline forget;
     /// A write that a majority has to confirm: a primary that is none any more cannot have it.
     outline confirm;

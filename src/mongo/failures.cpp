@@ -124,6 +124,8 @@ failure_ptr failure_of(const answer& got)
     }
     if (is_one_of(not_for_now, got.code))
         return not_now(got);
+    if (got.code == changes_nothing)
+        return foreign_document();
     if (is_one_of(denials, got.code)) {
         return make_failure(errc::access_denied,
             "the server refuses this user, or has no right for it (" + name_of(got) +
@@ -131,6 +133,12 @@ failure_ptr failure_of(const answer& got)
     }
     return make_failure(
         errc::misconfigured_backend, "the server refuses this (" + name_of(got) + "); is it MongoDB 5.0 or later?");
+}
+
+failure_ptr foreign_document()
+{
+    return make_failure(errc::misconfigured_backend,
+        "the document of this key is another program's; give colock a collection of its own");
 }
 
 } // namespace colock::mongo::detail

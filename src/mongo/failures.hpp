@@ -33,4 +33,7 @@ enum class verdict : unsigned char
 /// For what is not done. The server's own text stays out of it: it may repeat what it was asked.
 [[nodiscard]] failure_ptr failure_of(const answer& got);
 
+/// The document of a key belongs to another program.
+[[nodiscard]] failure_ptr foreign_document();
+
 } // namespace colock::mongo::detail

@@ -28,9 +28,6 @@ class joining_operation;
 /// How many operations share one.
 [[nodiscard]] std::size_t worthwhile_statements(std::size_t operations) noexcept;
 
-/// What a statement fails with, because we wrote it so, that may change nothing: ImmutableField.
-inline constexpr std::int32_t changes_nothing = 66;
-
 /// What became of each statement of an update.
 class statement_errors
 {

@@ -47,6 +47,26 @@ bool read_field(const bson_iter_t& field, holder_view& into)
     return true;
 }
 
+bool is_number(const bson_iter_t& field)
+{
+    return BSON_ITER_HOLDS_INT64(&field) || BSON_ITER_HOLDS_INT32(&field) || BSON_ITER_HOLDS_DOUBLE(&field);
+}
+
+/// Of a field that `shown_of_locks` names.
+bool has_foreign_type(const bson_iter_t& field)
+{
+    const std::string_view name = bson_iter_key(&field);
+    if (BSON_ITER_HOLDS_NULL(&field))
+        return false;
+    if (name == "t" || name == "wt" || name == "wb")
+        return !BSON_ITER_HOLDS_UTF8(&field);
+    if (name == "h")
+        return !BSON_ITER_HOLDS_ARRAY(&field);
+    if (name == "x" || name == "f" || name == "e" || name == "wx" || name == "w")
+        return !is_number(field);
+    return false;
+}
+
 std::optional<std::chrono::system_clock::time_point> time_of(std::int64_t milliseconds)
 {
     if (milliseconds == 0)
@@ -109,6 +129,7 @@ void lock_view::read(const bson_iter_t& fields)
 {
     exists_ = true;
     for_each(fields, [this](const bson_iter_t& field) {
+        is_foreign_ = is_foreign_ || has_foreign_type(field);
         if (read_field(field, exclusive_))
             return;
         const std::string_view name = bson_iter_key(&field);
@@ -161,9 +182,25 @@ std::int64_t lock_view::free_at(const claim& of, std::int64_t now) const noexcep
     return until > now ? until : 0;
 }
 
+bool is_foreign(const bson_iter_t& fields)
+{
+    bool has_x = false;
+    bool has_hx = false;
+    bool has_others = false;
+    for_each(fields, [&](const bson_iter_t& field) {
+        const std::string_view name = bson_iter_key(&field);
+        has_x = has_x || (name == "x" && is_number(field));
+        has_hx = has_hx || (name == "hx" && is_number(field));
+        has_others = has_others || name != "_id";
+    });
+    return has_others && !(has_x && has_hx);
+}
+
 std::vector<known_holder> read_known_holders(const bson_iter_t& fields, holders which, std::int64_t now)
 {
     std::vector<known_holder> found;
+    if (is_foreign(fields))
+        return found;
     std::string key;
     const auto add = [&](whole_holder each, lock_mode mode) {
         if (each.view.token.empty() || (each.view.expires > now) != (which == holders::live))

@@ -46,6 +46,8 @@ public:
     {
         return waited_for_until_ > now && waiter_ != than;
     }
+    /// It has a field of a type that no lock's document has there.
+    [[nodiscard]] bool is_foreign() const noexcept { return is_foreign_; }
     /// Of the exclusive holder, or the first of the shared ones; for messages.
     [[nodiscard]] std::string_view owner() const noexcept { return owner_; }
 
@@ -56,6 +58,7 @@ private:
     void read(const bson_iter_t& fields);
 
     bool exists_ = false;
+    bool is_foreign_ = false;
     holder_view exclusive_;
     std::vector<holder_view> shared_;
     std::string_view writer_;
@@ -65,12 +68,16 @@ private:
     std::int64_t waited_for_until_ = 0;
 };
 
+/// A whole document that has fields besides its key, and not the form of a lock's.
+[[nodiscard]] bool is_foreign(const bson_iter_t& fields);
+
 /// The live holders that a whole document tells of, or those that are expired.
 enum class holders : unsigned char
 {
     live,
     expired,
 };
+/// Without any for a document of another program.
 [[nodiscard]] std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, std::int64_t now);
 
 /// One of them, by what it can be released or extended with.

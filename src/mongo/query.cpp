@@ -68,6 +68,12 @@ std::optional<std::string> behind(std::string prefix)
     return prefix;
 }
 
+/// Documents of other programs are left out.
+void add_form(conjunction& all)
+{
+    all.add(R"({"hx":{"$gte":0}})", {});
+}
+
 void add_prefix(conjunction& all, const std::string& prefix)
 {
     // One that ends within a character is for us to compare.
@@ -143,6 +149,7 @@ document list_query(const filter& wanted, const page_start& from, std::int64_t n
     if (wanted.mode)
         held = *wanted.mode == lock_mode::exclusive ? R"({"x":{"$gt":"?n"}})" : R"({"hx":{"$gt":"?n"}})";
     all.add(held, {{"n", now}});
+    add_form(all);
     if (wanted.key_prefix && from.is_text())
         add_prefix(all, *wanted.key_prefix);
     // Who is of no group has none stored.
@@ -167,6 +174,7 @@ document expired_query(const page_start& from, std::int64_t now)
     from.append_to(*start.get());
     all.add(start);
     all.add(R"({"$or":[{"x":{"$gt":0,"$lte":"?n"}},{"h.x":{"$lte":"?n"}}]})", {{"n", now}});
+    add_form(all);
     return all.done();
 }
 

@@ -36,7 +36,7 @@ public:
 
 private:
     struct step;
-    static const std::array<step, 12> steps;
+    static const std::array<step, 15> steps;
 
     void try_joined();
     void ask(const outline& which, const std::string& who, std::int64_t number, question::handler then);

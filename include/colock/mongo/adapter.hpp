@@ -31,7 +31,9 @@ struct options
     std::string url = "mongodb://127.0.0.1:27017";
     /// Default: that of the URL's path unless it is admin, local or config; else `colock`.
     std::string database{};
-    /// At most 120 bytes; without `$` or NUL, and not of the server's own, which begin with `system.`.
+    /// At most 120 bytes; without `$` or NUL, and not of the server's own, which begin with `system.`. It should be
+    /// colock's alone. Documents of other programs in it are left alone: an operation on the key of one fails with
+    /// `errc::misconfigured_backend`.
     std::string collection = "locks";
     /// In place of those in the URL.
     std::string user{};

@@ -122,6 +122,10 @@ private:
             granted(static_cast<std::uint64_t>(held->fence));
             return;
         }
+        if (view.is_foreign()) {
+            end_failed(delivery::answered, foreign_document());
+            return;
+        }
         const auto now = talks().clock().at(lease_clock::now());
         const auto free_at = view.free_at(*claim_, now);
         if (std::exchange(is_first_, false) && (free_at == 0 || !view.shared().empty())) {

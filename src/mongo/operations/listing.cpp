@@ -81,8 +81,15 @@ private:
     }
     void answered(const answer& got)
     {
-        for_each_document(got.reply, [this](const bson_iter_t& each) { add(each, holders::live, filter_); });
-        over();
+        bool found_foreign = false;
+        for_each_document(got.reply, [&](const bson_iter_t& each) {
+            found_foreign = is_foreign(each);
+            add(each, holders::live, filter_);
+        });
+        if (found_foreign)
+            end_failed(delivery::answered, foreign_document());
+        else
+            over();
     }
     void removed(const answer& got)
     {

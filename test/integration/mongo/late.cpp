@@ -53,6 +53,22 @@ struct late_scene : mongo_scene
 
 BOOST_FIXTURE_TEST_SUITE(mongo_late_requests, late_scene, *boost::unit_test::precondition(has_mongodb))
 
+BOOST_AUTO_TEST_CASE(late_create_of_a_new_key_leaves_the_document_of_a_free_lock)
+{
+    for (const auto& claim : {driver::one_attempt("k"), driver::shared("k")}) {
+        late_client some(*this, io, 2s);
+        some.check_overtaken(claim);
+        contract::pass_real_time(io, 4s);
+        some.link.deliver();
+        const auto left = lock_document("k");
+        BOOST_TEST((left.find("\"_id\"") == std::string::npos || left.find("\"x\"") != std::string::npos), left);
+        // As if nobody had held it for two days.
+        static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$set":{"p":{"$date":0}}}}]})"));
+        BOOST_TEST(direct.purge().empty());
+        BOOST_TEST(lock_document("k").find("\"_id\"") == std::string::npos);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_create_that_is_too_late_leaves_no_trace_of_who_waits)
 {
     for (const auto& held : {driver::shared("k"), driver::exclusive("k")}) {

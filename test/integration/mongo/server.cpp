@@ -53,15 +53,38 @@ std::string mongodb_url(std::uint16_t port)
     return "mongodb://127.0.0.1:" + std::to_string(port) + "/?directConnection=true";
 }
 
-mongo::detail::document ask_mongodb(std::uint16_t port, const std::string& database, std::string_view command)
+namespace {
+
+mongo::detail::document reply_to(
+    std::uint16_t port, const std::string& database, std::string_view command, bson_error_t& error)
 {
     mongo::detail::start_driver();
     const std::unique_ptr<mongoc_client_t, decltype(&mongoc_client_destroy)> client(
         mongoc_client_new(mongodb_url(port).c_str()), &mongoc_client_destroy);
     const auto asked = mongo::detail::document::from_json(command);
     mongo::detail::document reply;
+    error = {};
+    static_cast<void>(
+        mongoc_client_command_simple(client.get(), database.c_str(), asked.get(), nullptr, reply.overwrite(), &error));
+    return reply;
+}
+
+} // namespace
+
+mongo::detail::document ask_mongodb(std::uint16_t port, const std::string& database, std::string_view command)
+{
     bson_error_t error;
-    if (!mongoc_client_command_simple(client.get(), database.c_str(), asked.get(), nullptr, reply.overwrite(), &error))
+    auto reply = reply_to(port, database, command, error);
+    if (error.code != 0)
+        throw std::runtime_error(error.message);
+    return reply;
+}
+
+mongo::detail::document reply_of_mongodb(std::uint16_t port, const std::string& database, std::string_view command)
+{
+    bson_error_t error;
+    auto reply = reply_to(port, database, command, error);
+    if (bson_empty(reply.get()))
         throw std::runtime_error(error.message);
     return reply;
 }

@@ -44,6 +44,10 @@ inline constexpr capabilities mongodb_abilities{.shared = true,
 /// \throws std::runtime_error if it is refused
 [[nodiscard]] mongo::detail::document ask_mongodb(
     std::uint16_t port, const std::string& database, std::string_view command);
+/// The same, but a refusal is an answer, too.
+/// \throws std::runtime_error if the server does not answer
+[[nodiscard]] mongo::detail::document reply_of_mongodb(
+    std::uint16_t port, const std::string& database, std::string_view command);
 /// The keys whose locks are held there, or that a writer waits for; and will be for that long.
 [[nodiscard]] std::vector<std::string> holders_at(
     std::uint16_t port, std::chrono::milliseconds lasting = std::chrono::milliseconds::zero());

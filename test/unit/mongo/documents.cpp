@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_query_has_every_condition_that_a_server_can_decide)
     wanted.remaining_below = 5s;
     const auto query = list_query(wanted, page_start(), now);
     BOOST_TEST(is(query, R"({"$and":[{"_id":{"$gt":""}},{"x":{"$gt":{"$numberLong":"1000000"}}},
-        {"_id":{"$gte":"cart:"}},{"_id":{"$lt":"cart;"}},
+        {"hx":{"$gte":0}},{"_id":{"$gte":"cart:"}},{"_id":{"$lt":"cart;"}},
         {"$or":[{"o.group":"g"},{"h.o.group":"g"}]},
         {"$or":[{"x":{"$gt":{"$numberLong":"1000000"},"$lt":{"$numberLong":"1005000"}}},
             {"h.x":{"$lt":{"$numberLong":"1005000"}}}]}]})"),

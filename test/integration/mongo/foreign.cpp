@@ -1,0 +1,145 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "locker_scene.hpp"
+#include "mongo/operations/claim_state.hpp"
+#include "mongo/query.hpp"
+#include "support/driver.hpp"
+#include "support/print.hpp"
+#include "support/rig.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace colock::testing {
+namespace {
+
+using namespace std::string_literals;
+
+/// Documents of another program in the collection of the locks. Some have fields of the names that colock uses.
+struct foreign_documents : mongo_scene
+{
+    static inline const std::vector<std::string> fields{R"("total":3)", R"("x":5,"y":3)", R"("x":null,"hx":0,"n":1)",
+        R"("t":"someone","f":7)", R"("h":[{"t":"a","x":1}])", R"("hx":{"$numberLong":"9223372036854775807"})",
+        R"("t":"someone","x":{"$numberLong":"9223372036854775807"})", R"("x":"text")", R"("x":"text","hx":0)",
+        R"("x":1,"hx":[])", R"("p":{"$date":0})", R"("p":{"$date":0},"x":0,"h":[])"};
+
+    foreign_documents()
+    {
+        for (std::size_t i = 0; i < fields.size(); ++i)
+            insert('"' + key(i) + '"', fields[i]);
+        for (const auto* const id : {"1", R"({"$oid":"0123456789abcdef01234567"})", R"({"c":"other"})",
+                 R"({"$binary":{"base64":"ABEiM0RVZneImaq7zN3u/w==","subType":"04"}})"})
+            insert(id, R"("x":1,"total":5)");
+        inserted = all();
+    }
+
+    static std::string key(std::size_t number) { return "order-" + std::to_string(10 + number); }
+    void insert(const std::string& id, const std::string& with) const
+    {
+        static_cast<void>(ask(R"({"insert":"locks","documents":[{"_id":)" + id + ',' + with + "}]}"));
+    }
+    /// Those that are not colock's.
+    [[nodiscard]] std::string all() const
+    {
+        const auto found = ask(
+            R"({"find":"locks","filter":{"_id":{"$not":{"$regex":"^ours"}},"_id.c":{"$nin":["check","confirm"]}},
+            "sort":{"_id":1}})");
+        std::string text;
+        mongo::detail::for_each_document(found, [&](const bson_iter_t& each) {
+            std::uint32_t size = 0;
+            const std::uint8_t* data = nullptr;
+            bson_iter_document(&each, &size, &data);
+            text.append(reinterpret_cast<const char*>(data), size);
+        });
+        return text;
+    }
+    void check_refused(const failure_ptr& why) const
+    {
+        BOOST_TEST_REQUIRE(why);
+        BOOST_TEST((why->code == errc::misconfigured_backend), why->detail);
+        BOOST_TEST(why->detail.find("another program's") != std::string::npos, why->detail);
+    }
+    template <class Error>
+    void check_refused(const std::function<void()>& action) const
+    {
+        const auto refused = thrown_by<Error>(action);
+        BOOST_TEST_REQUIRE(refused.has_value());
+        BOOST_TEST((refused->code() == errc::misconfigured_backend), refused->what());
+        BOOST_TEST(std::string(refused->what()).find("another program's") != std::string::npos, refused->what());
+    }
+
+    /// As they were.
+    std::string inserted;
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(mongo_foreign, foreign_documents, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(acquire_of_a_foreign_document_is_refused)
+{
+    const auto ours = add();
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        BOOST_TEST_CONTEXT(fields[i])
+        {
+            check_refused<create_error>([&] { static_cast<void>(run(ours.acquire(key(i)))); });
+            check_refused<create_error>([&] { static_cast<void>(run(ours.try_acquire(key(i)))); });
+            for (const auto most : {0U, 2U})
+                check_refused<create_error>([&] {
+                    static_cast<void>(run(ours.acquire(key(i), {.mode = lock_mode::shared, .max_holders = most})));
+                });
+        }
+    }
+    BOOST_TEST((all() == inserted));
+    BOOST_TEST(ours.stats().settling == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(acquires_of_several_keys_in_one_command_refuse_the_foreign_one_only)
+{
+    const auto ours = add();
+    run(run(ours.acquire("ours")).release(on_failure::raise));
+    for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+        std::vector<running<lock>> asked;
+        for (const auto& key : {"ours-1"s, key(0), "ours-2"s, key(1)})
+            asked.push_back(start(io, ours.acquire(key, {.mode = mode})));
+        for (std::size_t i = 0; i < asked.size(); ++i) {
+            if (i % 2 == 0)
+                run(asked[i].get(io).release(on_failure::raise));
+            else
+                check_refused<create_error>([&] { static_cast<void>(asked[i].get(io)); });
+        }
+    }
+    BOOST_TEST((all() == inserted));
+}
+
+BOOST_AUTO_TEST_CASE(listing_and_purge_leave_foreign_documents_out)
+{
+    const auto ours = add();
+    run(run(ours.acquire("ours")).release(on_failure::raise));
+    auto held = run(ours.acquire("ours-held"));
+    BOOST_TEST(run(ours.list()).size() == 1U);
+    BOOST_TEST(run(ours.list({.mode = lock_mode::shared})).empty());
+    BOOST_TEST(run(ours.purge()).empty());
+    for (std::size_t i = 0; i < fields.size(); ++i)
+        check_refused<error>([&] { static_cast<void>(run(ours.list({.key = key(i)}))); });
+    BOOST_TEST((all() == inserted));
+    run(held.release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(settling_an_unanswered_acquire_of_a_foreign_document_leaves_it)
+{
+    const driver speak(io, (static_cast<void>(add()), last));
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        const auto claimed = driver::exclusive(key(i), 1min);
+        // It is not known whether the request was carried out.
+        mongo::detail::state_of(*claimed).doubt(1);
+        check_refused(speak.abandon(claimed).error);
+    }
+    BOOST_TEST((all() == inserted));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
