@@ -458,11 +458,16 @@ string adopt_shared(bool has_ttl)
             forget_k});
 }
 
-string remove_all()
+string remove_named()
 {
-    return find_and_modify(by_lock,
-        {set({{"t", "null"}, {"x", none}, {"o", "null"}, {"h", "[]"}, {"hx", none}, {"p", or_else("p", released_at)},
-            {"g", told("true")}})},
+    const string named = R"("?a")";
+    const auto is_named = two("$in", kept_t, named);
+    const auto others = those(h, R"({"$not":[)" + two("$in", R"("$$i.t")", named) + "]}");
+    return find_and_modify(R"({"_id":"?k","$or":[{"t":{"$in":"?a"}},{"h.t":{"$in":"?a"}}]})",
+        {set({{"t", cond(is_named, "null", kept_t)}, {"x", cond(is_named, none, x)},
+             {"o", cond(is_named, "null", kept_o)}, {"h", others}, {"hx", cond(equal(size_of(others), "0"), none, hx)},
+             {"g", told("true")}}),
+            set({{"p", date_if_free}})},
         answer_of::before, false, "");
 }
 
@@ -516,7 +521,7 @@ commands make_all()
         .hand_over = both(hand_over(true), hand_over(false)),
         .adopt_exclusive = both(adopt_exclusive(true), adopt_exclusive(false)),
         .adopt_shared = both(adopt_shared(true), adopt_shared(false)),
-        .remove_all = outline(remove_all()),
+        .remove_named = outline(remove_named()),
         .remove_expired = outline(remove_expired()),
         .forget = outline(
             R"({"delete":"?c","deletes":[{"q":{"p":{"$lt":"?p"},"x":0,"hx":0,"h":[],)"

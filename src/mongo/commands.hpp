@@ -79,8 +79,8 @@ struct commands
     /// waits is told: it may expire sooner now.
     create adopt_exclusive;
     create adopt_shared;
-    /// The answer is what was there before, whole.
-    outline remove_all;
+    /// The answer is what was there before, whole. `remove_named` matches where one of the tokens in the array `a` is.
+    outline remove_named;
     outline remove_expired;
     /// Documents that nobody needs any more, and what a check that was cut off has left: `p` a date, `y` the server's
     /// time.

@@ -50,6 +50,12 @@ void add_text(std::string& to, std::string_view name, std::string_view text)
     (to += text) += '\0';
 }
 
+void add_inside(std::string& to, bson_type_t type, std::string_view name, const document& what)
+{
+    add_name(to, type, name);
+    to.append(reinterpret_cast<const char*>(bson_get_data(what.get())), what.get()->len);
+}
+
 void add_value(std::string& to, std::string_view name, const value& given)
 {
     const auto add = [&](const auto& what) {
@@ -70,9 +76,10 @@ void add_value(std::string& to, std::string_view name, const value& given)
         } else if constexpr (std::is_same_v<type, date>) {
             add_name(to, BSON_TYPE_DATE_TIME, name);
             add_number(to, what.milliseconds);
+        } else if constexpr (std::is_same_v<type, array>) {
+            add_inside(to, BSON_TYPE_ARRAY, name, *what.of);
         } else {
-            add_name(to, BSON_TYPE_DOCUMENT, name);
-            to.append(reinterpret_cast<const char*>(bson_get_data(what->get())), what->get()->len);
+            add_inside(to, BSON_TYPE_DOCUMENT, name, *what);
         }
     };
     std::visit(add, given.is);

@@ -24,6 +24,12 @@ struct date
     std::int64_t milliseconds;
 };
 
+/// A document that is written as an array: its names are the numbers from 0.
+struct array
+{
+    const document* of;
+};
+
 /// A command with gaps: read once, filled for each use.
 ///
 /// Thread safety: safe, once it was made.
@@ -34,7 +40,7 @@ public:
     {
         /// Of the gap, without its '?'.
         std::string_view name;
-        std::variant<std::int64_t, std::string_view, bytes, date, const document*> is;
+        std::variant<std::int64_t, std::string_view, bytes, date, array, const document*> is;
     };
     using values = std::initializer_list<value>;
 

@@ -1,12 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/operations.hpp"
 
+#include "mongo/joined_update.hpp"
 #include "mongo/lock_view.hpp"
 #include "mongo/operations/command_operation.hpp"
 #include "mongo/query.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +37,7 @@ protected:
         end();
         done_({std::move(found_), nullptr, std::move(next)});
     }
+    void failed(delivery, failure_ptr why) override { done_({std::move(found_), std::move(why), {}}); }
     void add(const bson_iter_t& fields, holders which, const filter& wanted)
     {
         for (auto& each : read_holders(fields, which, now())) {
@@ -50,7 +54,6 @@ private:
         if (!begin_with_new_clock())
             begin_now();
     }
-    void failed(delivery, failure_ptr why) final { done_({std::move(found_), std::move(why), {}}); }
 
     completion<list_outcome> done_;
 };
@@ -64,8 +67,8 @@ bool find_value(const answer& got, bson_iter_t& into)
 class key_listing final : public timed_operation
 {
 public:
-    key_listing(client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done)
-        : timed_operation(owner, std::move(done)), key_(std::move(key)), why_(why), filter_(std::move(which))
+    key_listing(client& owner, std::string key, filter which, completion<list_outcome> done)
+        : timed_operation(owner, std::move(done)), key_(std::move(key)), filter_(std::move(which))
     {
     }
 
@@ -73,38 +76,100 @@ private:
     void begin_now() override
     {
         found_.clear();
-        if (why_ == key_purpose::remove)
-            ask(commands::get().remove_all.filled({{"c", collection()}, {"k", bytes{key_}}, {"m", write_patience()}}),
-                &key_listing::removed);
-        else
-            ask(find_command(config(), key_query(key_), 1), &key_listing::answered);
+        ask(find_command(config(), key_query(key_), 1), &key_listing::answered);
     }
     void answered(const answer& got)
     {
-        bool found_foreign = false;
+        bool met_foreign = false;
         for_each_document(got.reply, [&](const bson_iter_t& each) {
-            found_foreign = is_foreign(each);
+            met_foreign = is_foreign(each);
             add(each, holders::live, filter_);
         });
-        if (found_foreign)
+        if (met_foreign)
             end_failed(delivery::answered, foreign_document());
         else
             over();
     }
-    void removed(const answer& got)
-    {
-        if (bson_iter_t value; find_value(got, value))
-            add(value, holders::live, filter_);
-        if (found_.empty())
-            confirm(&key_listing::was_free);
-        else
-            over();
-    }
-    void was_free(const answer&) { over(); }
 
     const std::string key_;
-    const key_purpose why_;
     const filter filter_;
+};
+
+/// Removes the holders that a look has found, by their tokens: whoever came after the look keeps the lock, however late
+/// the removal arrives.
+class break_operation final : public timed_operation
+{
+public:
+    break_operation(client& owner, std::string key, completion<list_outcome> done)
+        : timed_operation(owner, std::move(done)), key_(std::move(key))
+    {
+    }
+
+private:
+    void begin_now() override
+    {
+        found_.clear();
+        named_.clear();
+        is_removing_ = false;
+        ask(find_command(config(), key_query(key_), 1), &break_operation::looked);
+    }
+    void looked(const answer& got)
+    {
+        bool met_foreign = false;
+        for_each_document(got.reply, [&](const bson_iter_t& each) {
+            met_foreign = is_foreign(each);
+            for (auto& holder : read_known_holders(each, holders::live, now()))
+                named_.insert(std::move(holder.token));
+        });
+        if (met_foreign)
+            end_failed(delivery::answered, foreign_document());
+        else if (named_.empty())
+            confirm(&break_operation::found_nobody);
+        else
+            remove();
+    }
+    void remove()
+    {
+        document tokens;
+        std::size_t count = 0;
+        for (const auto& each : named_) {
+            const index_name name(count++);
+            bson_append_utf8(tokens.get(), name.text(), name.size(), each.data(), static_cast<int>(each.size()));
+        }
+        is_removing_ = true;
+        ask(commands::get().remove_named.filled(
+                {{"c", collection()}, {"k", bytes{key_}}, {"a", array{&tokens}}, {"m", write_patience()}}),
+            &break_operation::removed);
+    }
+    void removed(const answer& got)
+    {
+        if (bson_iter_t value; find_value(got, value)) {
+            for (auto& holder : read_known_holders(value, holders::live, now())) {
+                if (named_.contains(holder.token))
+                    found_.push_back(std::move(holder.status));
+            }
+        }
+        if (!found_.empty()) {
+            over();
+            return;
+        }
+        is_removing_ = false;
+        confirm(&break_operation::found_nobody);
+    }
+    void found_nobody(const answer&) { over(); }
+    void failed(delivery how, failure_ptr why) override
+    {
+        // A look changes nothing.
+        if (!is_removing_ && why->code == errc::outcome_unknown)
+            why = make_failure(errc::unavailable, why->detail, why->cause);
+        timed_operation::failed(how, std::move(why));
+    }
+
+    const std::string key_;
+    /// Tokens of the holders that the look has found.
+    std::set<std::string> named_;
+    /// The removal was sent.
+    bool is_removing_ = false;
 };
 
 class page final : public timed_operation
@@ -214,7 +279,9 @@ private:
 operation_ptr make_key_listing(
     client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done)
 {
-    return operation_ptr(new key_listing(owner, std::move(key), why, std::move(which), std::move(done)));
+    if (why == key_purpose::remove)
+        return operation_ptr(new break_operation(owner, std::move(key), std::move(done)));
+    return operation_ptr(new key_listing(owner, std::move(key), std::move(which), std::move(done)));
 }
 
 operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done)

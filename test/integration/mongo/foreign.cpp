@@ -128,6 +128,14 @@ BOOST_AUTO_TEST_CASE(listing_and_purge_leave_foreign_documents_out)
     run(held.release(on_failure::raise));
 }
 
+BOOST_AUTO_TEST_CASE(break_of_a_foreign_document_is_refused)
+{
+    const auto ours = add();
+    for (std::size_t i = 0; i < fields.size(); ++i)
+        check_refused<error>([&] { static_cast<void>(run(ours.break_lock(key(i)))); });
+    BOOST_TEST((all() == inserted));
+}
+
 BOOST_AUTO_TEST_CASE(settling_an_unanswered_acquire_of_a_foreign_document_leaves_it)
 {
     const driver speak(io, (static_cast<void>(add()), last));

@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "go_between.hpp"
 #include "locker_scene.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
@@ -6,6 +7,7 @@
 
 #include <colock/remote_contract.hpp>
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -119,6 +121,82 @@ BOOST_AUTO_TEST_CASE(a_late_create_is_refused_though_everything_else_was_purged)
         some.link.deliver();
         BOOST_TEST(holders_at(server->port()).empty());
     }
+}
+
+BOOST_AUTO_TEST_CASE(late_break_leaves_a_lock_that_was_granted_after_its_look)
+{
+    asio::io_context elsewhere;
+    const driver others{elsewhere, mongo::make_adapter(elsewhere.get_executor(), options())};
+    go_between between(io, server->port());
+    const driver breaks{io, mongo::make_adapter(io.get_executor(), options(mongodb_url(between.port())))};
+    BOOST_TEST(breaks.break_key("k").empty());
+    for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+        const auto made = [&] { return mode == lock_mode::shared ? driver::shared("k") : driver::exclusive("k"); };
+        const auto seen = made();
+        const auto later = made();
+        others.grant(seen);
+        bool was_late = false;
+        between.say([&](const go_between::request& what) {
+            if (what.command == "findAndModify" && !std::exchange(was_late, true)) {
+                others.give_back(seen);
+                others.grant(later);
+            }
+            return what.carry_out();
+        });
+        BOOST_TEST(breaks.break_key("k").empty());
+        BOOST_TEST(was_late);
+        others.check_held(later);
+        between.be_honest();
+        const auto broken = breaks.break_key("k");
+        BOOST_TEST_REQUIRE(broken.size() == 1U);
+        BOOST_TEST((broken[0].mode == mode));
+        others.check_not_held(later);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(late_break_removes_the_readers_that_its_look_has_found_only)
+{
+    asio::io_context elsewhere;
+    const driver others{elsewhere, mongo::make_adapter(elsewhere.get_executor(), options())};
+    go_between between(io, server->port());
+    const driver breaks{io, mongo::make_adapter(io.get_executor(), options(mongodb_url(between.port())))};
+    BOOST_TEST(breaks.break_key("k").empty());
+    const auto first = driver::shared("k");
+    const auto second = driver::shared("k");
+    const auto later = driver::shared("k");
+    others.grant(first);
+    others.grant(second);
+    bool was_late = false;
+    between.say([&](const go_between::request& what) {
+        if (what.command == "findAndModify" && !std::exchange(was_late, true)) {
+            others.give_back(first);
+            others.grant(later);
+        }
+        return what.carry_out();
+    });
+    BOOST_TEST(breaks.break_key("k").size() == 1U);
+    between.be_honest();
+    others.check_not_held(second);
+    others.check_held(later);
+    others.give_back(later);
+}
+
+BOOST_AUTO_TEST_CASE(break_whose_look_is_not_answered_is_unavailable)
+{
+    go_between between(io, server->port());
+    auto how = options(mongodb_url(between.port()));
+    how.operation_timeout = 2s;
+    const driver breaks{io, mongo::make_adapter(io.get_executor(), how)};
+    BOOST_TEST(breaks.break_key("k").empty());
+    between.say([&](const go_between::request& what) {
+        if (what.command == "find")
+            throw std::runtime_error("the connection ends");
+        return what.carry_out();
+    });
+    failure_ptr why;
+    breaks.backend().start_break("k", [&](list_outcome outcome) { why = std::move(outcome.error); });
+    run_until(io, [&] { return why != nullptr; });
+    BOOST_TEST((why->code == errc::unavailable), why->detail);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

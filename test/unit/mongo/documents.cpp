@@ -29,7 +29,7 @@ const document& held()
 {
     static const auto text = document::from_json(R"({"_id":"k","t":"one","x":{"$numberLong":"1000500"},
         "f":{"$numberLong":"7"},"e":2,"o":{"host":"h","owner":"me","comment":"why","group":"g"},
-        "a":{"$numberLong":"999000"},"r":{"$numberLong":"999500"},"h":[],"w":{"$numberLong":"1060000"},"wb":"us"})");
+        "a":{"$numberLong":"999000"},"r":{"$numberLong":"999500"},"h":[],"hx":0,"w":{"$numberLong":"1060000"},"wb":"us"})");
     return text;
 }
 
@@ -39,7 +39,7 @@ const document& shared()
         {"t":"one","x":{"$numberLong":"1000300"},"f":{"$numberLong":"8"},"e":1,"o":{"owner":"first"},"a":1,"r":1},
         {"t":"two","x":{"$numberLong":"1000900"},"f":{"$numberLong":"9"},"e":1,"o":{"owner":"second"},"a":1,"r":1},
         {"t":"old","x":{"$numberLong":"1000000"},"f":{"$numberLong":"6"},"e":1}],
-        "wt":"writer","wx":{"$numberLong":"1000100"}})");
+        "hx":{"$numberLong":"1000900"},"wt":"writer","wx":{"$numberLong":"1000100"}})");
     return text;
 }
 
@@ -122,6 +122,40 @@ BOOST_AUTO_TEST_CASE(what_has_no_gaps_is_written_as_it_is)
         BOOST_TEST(bson_equal(behind.get(), expected.get()), behind.to_json());
         BOOST_TEST(bson_validate(filled.get(), BSON_VALIDATE_NONE, nullptr));
     }
+}
+
+BOOST_AUTO_TEST_CASE(array_fills_a_gap)
+{
+    const auto inside = document::from_json(R"({"0":"a","1":"b"})");
+    const auto filled =
+        outline(R"({"a":["?x","?a"],"b":{"$in":"?a"}})").filled({{"x", std::int64_t{1}}, {"a", array{&inside}}});
+    BOOST_TEST(is(filled, R"({"a":[{"$numberLong":"1"},["a","b"]],"b":{"$in":["a","b"]}})"), filled.to_json());
+}
+
+BOOST_AUTO_TEST_CASE(document_is_foreign_unless_it_has_the_form_of_a_locks)
+{
+    const auto check = [](const char* json, bool expected) {
+        document reply;
+        bson_append_document(reply.get(), "value", -1, document::from_json(json).get());
+        bson_iter_t value;
+        BOOST_TEST_REQUIRE(bson_iter_init_find(&value, reply.get(), "value"));
+        BOOST_TEST(is_foreign(value) == expected, json);
+    };
+    check(held().to_json().c_str(), false);
+    check(R"({"_id":"k"})", false);
+    check(R"({"_id":"k","x":0,"hx":0})", false);
+    check(R"({"_id":"k","x":{"$numberLong":"5"},"hx":{"$numberLong":"0"},"t":"a"})", false);
+    for (const auto* const json : {R"({"_id":"k","n":1})", R"({"_id":"k","x":5})", R"({"_id":"k","hx":5})",
+             R"({"_id":"k","x":"5","hx":0})", R"({"_id":"k","x":null,"hx":0})", R"({"_id":"k","x":0,"hx":[]})"})
+        check(json, true);
+}
+
+BOOST_AUTO_TEST_CASE(view_of_a_document_with_foreign_types_says_so)
+{
+    BOOST_TEST(!view_of(held()).is_foreign());
+    BOOST_TEST(!view_of(shared()).is_foreign());
+    for (const auto* const json : {R"({"x":"text"})", R"({"t":5})", R"({"f":{}})", R"({"h":"text"})", R"({"wx":true})"})
+        BOOST_TEST(view_of(document::from_json(json)).is_foreign(), json);
 }
 
 BOOST_AUTO_TEST_CASE(text_that_is_none_is_kept_as_it_is)
