@@ -42,6 +42,10 @@ constexpr std::array not_for_now{134, 175, 365, 371, 402, 433, 449, 450, 462, 12
 /// Unauthorized, AuthenticationFailed, and what they are called by those who serve it to others.
 constexpr std::array denials{13, 18, 8000, 33};
 
+constexpr std::int32_t duplicate_key = 11000;
+/// TypeMismatch, ConversionFailure, $add, $map, $size, $filter, $concatArrays, $in, $mergeObjects: of operands.
+constexpr std::array type_errors{14, 241, 16554, 16883, 17124, 28651, 28664, 40081, 40400};
+
 /// Of updates and deletes: the answer as such is one of success.
 bool has_write_error(const answer& got) noexcept
 {
@@ -56,6 +60,51 @@ std::string name_of(const answer& got)
     if (bson_iter_init_find(&found, got.reply.get(), "codeName") && BSON_ITER_HOLDS_UTF8(&found))
         (name += ", ") += bson_iter_utf8(&found, nullptr);
     return name;
+}
+
+/// The name of the index, or of its first field, in which a duplicate key was found. Empty for the index of `_id`, and
+/// where the server does not tell.
+std::string_view other_index(const answer& got) noexcept
+{
+    constexpr std::string_view before = " index: ";
+    const std::string_view text = got.why;
+    std::string_view name;
+    if (const auto at = text.find(before); at != std::string_view::npos) {
+        name = text.substr(at + before.size());
+        name = name.substr(0, name.find(" dup key"));
+    }
+    bson_iter_t pattern;
+    bson_iter_t field;
+    if (!bson_iter_init_find(&pattern, got.reply.get(), "keyPattern") || !BSON_ITER_HOLDS_DOCUMENT(&pattern) ||
+        !bson_iter_recurse(&pattern, &field) || !bson_iter_next(&field))
+        return name == "_id_" ? std::string_view() : name;
+    const std::string_view first = bson_iter_key(&field);
+    if (first == "_id" && !bson_iter_next(&field))
+        return {};
+    return name.empty() ? first : name;
+}
+
+/// Why a collection cannot hold locks, as a refusal shows it; empty: the refusal has another cause.
+std::string reason_in(const answer& got)
+{
+    const bool names_time_series =
+        got.why.find("time-series") != std::string::npos || got.why.find("timeseries") != std::string::npos;
+    switch (got.code) {
+    case duplicate_key:
+        return has_unique_index(other_index(got));
+    case 121: // DocumentValidationFailure
+        return std::string(has_validator);
+    case 72:  // InvalidOptions
+    case 166: // CommandNotSupportedOnView
+        if (names_time_series)
+            return std::string(is_time_series);
+        return got.code == 166 ? std::string(is_view) : "";
+    case 116:   // DocTooLargeForCapped
+    case 10003: // CannotGrowDocumentInCappedNamespace
+        return std::string(is_capped);
+    default:
+        return {};
+    }
 }
 
 failure_ptr not_now(const answer& got)
@@ -88,6 +137,8 @@ verdict judge(const answer& got) noexcept
         return verdict::later;
     if (is_one_of(broken_off, got.code) || is_one_of(interruptions, got.code) || got.what == answer::kind::unknown)
         return verdict::unknown;
+    if (got.code == duplicate_key && !other_index(got).empty())
+        return verdict::refused;
     return is_one_of(conflicts, got.code) ? verdict::conflict : verdict::refused;
 }
 
@@ -124,8 +175,10 @@ failure_ptr failure_of(const answer& got)
     }
     if (is_one_of(not_for_now, got.code))
         return not_now(got);
-    if (got.code == changes_nothing)
+    if (got.code == changes_nothing || is_about_types(got))
         return foreign_document();
+    if (const auto reason = reason_in(got); !reason.empty())
+        return unsuitable_collection(reason);
     if (is_one_of(denials, got.code)) {
         return make_failure(errc::access_denied,
             "the server refuses this user, or has no right for it (" + name_of(got) +
@@ -139,6 +192,22 @@ failure_ptr foreign_document()
 {
     return make_failure(errc::misconfigured_backend,
         "the document of this key is another program's; give colock a collection of its own");
+}
+
+failure_ptr unsuitable_collection(std::string_view why)
+{
+    return make_failure(errc::misconfigured_backend,
+        "the collection " + std::string(why) + "; remove the cause, or give colock a collection of its own");
+}
+
+std::string has_unique_index(std::string_view index)
+{
+    return "has the unique index " + std::string(index) + ", which refuses colock's documents";
+}
+
+bool is_about_types(const answer& got) noexcept
+{
+    return got.what == answer::kind::refused && is_one_of(type_errors, got.code);
 }
 
 } // namespace colock::mongo::detail

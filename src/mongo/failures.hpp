@@ -5,6 +5,9 @@
 
 #include <colock/adapter.hpp>
 
+#include <string>
+#include <string_view>
+
 namespace colock::mongo::detail {
 
 /// What an answer means for whoever has asked.
@@ -35,5 +38,22 @@ enum class verdict : unsigned char
 
 /// The document of a key belongs to another program.
 [[nodiscard]] failure_ptr foreign_document();
+
+/// The collection cannot hold locks.
+/// \param why what the collection is or has: completes "the collection ..."
+[[nodiscard]] failure_ptr unsuitable_collection(std::string_view why);
+
+// Reasons for that, as a listing of the collection or a refusal shows them.
+inline constexpr std::string_view is_view = "is a view";
+inline constexpr std::string_view is_time_series = "is a time series";
+inline constexpr std::string_view is_capped =
+    "is capped, so that the server deletes its oldest documents, held locks too";
+inline constexpr std::string_view has_validator = "has a validator that refuses colock's documents";
+inline constexpr std::string_view has_collation = "has a collation, so that it takes different keys for equal";
+/// \param index its name
+[[nodiscard]] std::string has_unique_index(std::string_view index);
+
+/// The server refuses to work on the fields of a document because their types are not those that colock writes.
+[[nodiscard]] bool is_about_types(const answer& got) noexcept;
 
 } // namespace colock::mongo::detail

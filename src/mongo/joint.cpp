@@ -91,6 +91,7 @@ statement_errors::statement_errors(const document& reply) : done_(number_in(repl
         bson_iter_t inside;
         std::size_t index = nobody;
         std::uint32_t code = 0;
+        std::string why;
         if (!bson_iter_recurse(&each, &inside))
             continue;
         while (bson_iter_next(&inside)) {
@@ -99,8 +100,14 @@ statement_errors::statement_errors(const document& reply) : done_(number_in(repl
                 index = static_cast<std::size_t>(bson_iter_as_int64(&inside));
             else if (name == "code")
                 code = static_cast<std::uint32_t>(bson_iter_as_int64(&inside));
+            else if (name == "errmsg" && BSON_ITER_HOLDS_UTF8(&inside))
+                why = bson_iter_utf8(&inside, nullptr);
         }
-        failed_.insert_or_assign(index, judge_failure(MONGOC_ERROR_SERVER, code, {}));
+        auto failed = judge_failure(MONGOC_ERROR_SERVER, code, std::move(why));
+        // A duplicate key says here in which index it was found.
+        if (bson_iter_recurse(&each, &inside) && bson_iter_find(&inside, "keyPattern"))
+            bson_append_iter(failed.reply.get(), nullptr, -1, &inside);
+        failed_.insert_or_assign(index, std::move(failed));
     }
 }
 

@@ -5,10 +5,12 @@
 #include "mongo/failures.hpp"
 #include "mongo/joint.hpp"
 #include "mongo/lock_view.hpp"
+#include "mongo/query.hpp"
 
 #include <colock/token.hpp>
 
 #include <array>
+#include <string>
 #include <utility>
 
 namespace colock::mongo::detail {
@@ -22,6 +24,53 @@ const outline& removal()
     static const outline text(
         R"({"delete":"?c","deletes":[{"q":{"_id":"?k"},"limit":1}],"writeConcern":{"w":"majority","wtimeout":"?m"}})");
     return text;
+}
+
+bool find_inside(const bson_iter_t& fields, const char* path, bson_iter_t& into)
+{
+    bson_iter_t inside;
+    return bson_iter_recurse(&fields, &inside) && bson_iter_find_descendant(&inside, path, &into);
+}
+bool is_true(const bson_iter_t& fields, const char* path)
+{
+    bson_iter_t found;
+    return find_inside(fields, path, found) && bson_iter_as_bool(&found);
+}
+std::string text_at(const bson_iter_t& fields, const char* path)
+{
+    bson_iter_t found;
+    return find_inside(fields, path, found) ? read_bytes(found) : std::string();
+}
+
+std::string reason_in_collections(const document& reply)
+{
+    std::string_view reason;
+    for_each_document(reply, [&](const bson_iter_t& each) {
+        bson_iter_t found;
+        const auto collation = text_at(each, "options.collation.locale");
+        if (find_inside(each, "options.timeseries", found))
+            reason = is_time_series;
+        else if (text_at(each, "type") == "view")
+            reason = is_view;
+        else if (is_true(each, "options.capped"))
+            reason = is_capped;
+        else if (!collation.empty() && collation != "simple")
+            reason = has_collation;
+    });
+    return std::string(reason);
+}
+
+/// Of an index that allows one lock alone. A sparse or partial index may have no entry for locks.
+std::string reason_in_indexes(const document& reply)
+{
+    std::string reason;
+    for_each_document(reply, [&](const bson_iter_t& each) {
+        bson_iter_t found;
+        if (is_true(each, "unique") && !is_true(each, "sparse") && !find_inside(each, "key._id", found) &&
+            !find_inside(each, "partialFilterExpression", found))
+            reason = has_unique_index(text_at(each, "name"));
+    });
+    return reason;
 }
 
 bool holds(const lock_view& seen, const std::string& who, std::int64_t request)
@@ -117,6 +166,31 @@ void server_check::ask(const outline& which, const std::string& who, std::int64_
     lanes_->ask(next, lease_clock::now() + config_.operation_timeout);
 }
 
+void server_check::look_at_collection()
+{
+    static const outline command(R"({"listCollections":1,"filter":{"name":"?c"}})");
+    look(command, &reason_in_collections, &server_check::look_at_indexes);
+}
+
+void server_check::look_at_indexes()
+{
+    static const outline command(R"({"listIndexes":"?c"})");
+    look(command, &reason_in_indexes, &server_check::try_joined);
+}
+
+void server_check::look(const outline& command, finder find_reason, void (server_check::*then)())
+{
+    ask(command, first_, 0, [self = shared_from_this(), find_reason, then](const answer& got) {
+        const auto found = judge(got);
+        if (found != verdict::refused && !self->is_done(got))
+            return;
+        if (const auto reason = find_reason(got.reply); found == verdict::done && !reason.empty())
+            self->end(unsuitable_collection(reason));
+        else
+            (self.get()->*then)();
+    });
+}
+
 void server_check::try_joined()
 {
     ask(commands::get().check_join, first_, 1, [self = shared_from_this()](const answer& got) {
@@ -132,8 +206,12 @@ void server_check::try_joined()
         constexpr std::array expected{changes_nothing, 0, changes_nothing, changes_nothing, 0, changes_nothing, 0,
             changes_nothing, 0, changes_nothing, 0, changes_nothing, changes_nothing};
         bool is_right = errors.accounts_for(expected.size());
-        for (std::size_t i = 0; i < expected.size(); ++i)
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            const auto* const error = errors.find(i);
+            if (error && error->code != changes_nothing && !self->is_done(*error))
+                return;
             is_right = is_right && fails_as(i) == expected[i];
+        }
         if (is_right)
             self->take_step(0);
         else
@@ -153,6 +231,10 @@ bool server_check::is_done(const answer& got)
 {
     if (judge(got) == verdict::done)
         return true;
+    if (got.what == answer::kind::refused && (got.code == changes_nothing || is_about_types(got))) {
+        misread("it refuses an update (code " + std::to_string(got.code) + ')');
+        return false;
+    }
     const auto why = failure_of(got);
     end(why->code == errc::outcome_unknown ? make_failure(errc::unavailable, why->detail, why->cause) : why);
     return false;
@@ -175,10 +257,10 @@ void server_check::answered(std::size_t which, const answer& got)
         misread(steps[which].what);
 }
 
-void server_check::misread(const char* what)
+void server_check::misread(const std::string& what)
 {
-    end(make_failure(errc::misconfigured_backend,
-        std::string("the server misreads our updates: ") + what + "; is it MongoDB 5.0 or later?"));
+    end(make_failure(
+        errc::misconfigured_backend, "the server misreads our updates: " + what + "; is it MongoDB 5.0 or later?"));
 }
 
 void server_check::end(const failure_ptr& why)

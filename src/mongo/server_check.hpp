@@ -31,18 +31,24 @@ public:
     server_check(const settings& config, std::shared_ptr<lanes> on, const server_clock& clock, handler ended);
 
     /// Once.
-    void start() { try_joined(); }
+    void start() { look_at_collection(); }
     void stop() noexcept;
 
 private:
     struct step;
     static const std::array<step, 15> steps;
 
+    // Many users may list neither collections nor indexes. Then an unsuitable collection shows by what it refuses.
+    void look_at_collection();
+    void look_at_indexes();
+    /// Returns why the collection is unsuitable, or an empty text.
+    using finder = std::string (*)(const document& reply);
+    void look(const outline& command, finder find_reason, void (server_check::*then)());
     void try_joined();
     void ask(const outline& which, const std::string& who, std::int64_t number, question::handler then);
     /// It was done; else it has ended.
     [[nodiscard]] bool is_done(const answer& got);
-    void misread(const char* what);
+    void misread(const std::string& what);
     void take_step(std::size_t which);
     void answered(std::size_t which, const answer& got);
     void end(const failure_ptr& why);

@@ -33,7 +33,8 @@ struct options
     std::string database{};
     /// At most 120 bytes; without `$` or NUL, and not of the server's own, which begin with `system.`. It should be
     /// colock's alone. Documents of other programs in it are left alone: an operation on the key of one fails with
-    /// `errc::misconfigured_backend`.
+    /// `errc::misconfigured_backend`. So does every operation where the collection is capped, a view or a time series,
+    /// or has a collation, a unique index besides that of `_id`, or a validator that refuses colock's documents.
     std::string collection = "locks";
     /// In place of those in the URL.
     std::string user{};

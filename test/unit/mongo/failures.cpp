@@ -3,7 +3,9 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cstdint>
 #include <ostream>
+#include <string>
 #include <string_view>
 
 #include <mongoc/mongoc.h>
@@ -22,6 +24,16 @@ answer success(std::string_view reply)
 {
     answer got;
     got.what = answer::kind::done;
+    got.reply = document::from_json(reply);
+    return got;
+}
+
+answer duplicate(const std::string& index, std::string_view reply)
+{
+    auto got = judge_failure(MONGOC_ERROR_SERVER, 11000,
+        index.empty()
+            ? "duplicate"
+            : "E11000 duplicate key error collection: a.b index: " + index + " dup key: { name: \"secret\" }");
     got.reply = document::from_json(reply);
     return got;
 }
@@ -96,6 +108,47 @@ BOOST_AUTO_TEST_CASE(a_success_with_errors_in_it_is_none)
         BOOST_TEST((judge(success(reply)) == verdict::unknown));
         BOOST_TEST((failure_of(success(reply))->code == errc::outcome_unknown));
     }
+}
+
+BOOST_AUTO_TEST_CASE(duplicate_key_of_another_index_names_that_index)
+{
+    const auto check_named = [](const answer& got, std::string_view name) {
+        BOOST_TEST((judge(got) == verdict::refused));
+        const auto why = failure_of(got);
+        BOOST_TEST((why->code == errc::misconfigured_backend));
+        BOOST_TEST(why->detail.find("unique index " + std::string(name) + ',') != std::string::npos, why->detail);
+        BOOST_TEST(why->detail.find("secret") == std::string::npos, why->detail);
+    };
+    auto by_both = duplicate("by_name", R"({"keyPattern":{"name":1}})");
+    check_named(by_both, "by_name");
+    check_named(duplicate("by name", "{}"), "by name");
+    check_named(duplicate("", R"({"keyPattern":{"name":1}})"), "name");
+    check_named(duplicate("pair", R"({"keyPattern":{"_id":1,"name":1}})"), "pair");
+}
+
+BOOST_AUTO_TEST_CASE(duplicate_key_of_the_id_is_a_conflict)
+{
+    for (const auto& got : {duplicate("_id_", R"({"keyPattern":{"_id":1}})"), duplicate("_id_", "{}"),
+             duplicate("", R"({"keyPattern":{"_id":1}})"), duplicate("", "{}")})
+        BOOST_TEST((judge(got) == verdict::conflict));
+}
+
+BOOST_AUTO_TEST_CASE(unsuitable_collections_are_told_by_their_names)
+{
+    const auto check_named = [](int code, const char* text, std::string_view why) {
+        const auto got = judge_failure(MONGOC_ERROR_SERVER, static_cast<std::uint32_t>(code), text);
+        BOOST_TEST((judge(got) == verdict::refused));
+        BOOST_TEST((failure_of(got)->code == errc::misconfigured_backend));
+        BOOST_TEST(failure_of(got)->detail.find(why) != std::string::npos, failure_of(got)->detail);
+    };
+    check_named(121, "Document failed validation", "has a validator");
+    check_named(166, "Namespace colock.locks is a view, not a collection", "is a view");
+    check_named(166, "Namespace colock.locks is a timeseries collection", "is a time series");
+    check_named(72, "Cannot perform an upsert on a time-series collection", "is a time series");
+    check_named(72, "another option", "is it MongoDB 5.0 or later?");
+    check_named(10003, "Cannot change the size of a document in a capped collection", "is capped");
+    check_named(66, "would modify the immutable field '_id'", "is another program's");
+    check_named(14, "$add only supports numeric or date types, not string", "is another program's");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
