@@ -142,7 +142,9 @@ public:
 
     /// Called by the adapter: the grant may end soon. Of a session's end all its leases are told by its session_bound.
     virtual void at_risk() noexcept {}
-    /// Called by the adapter: the grant has ended. Only the first call counts; ignored unless the claim is held.
+    /// Called by the adapter: the grant has ended. Only the first call counts. A call that comes before the core has
+    /// processed the grant takes effect as soon as the claim is held, so an adapter may call at any time after the
+    /// backend has granted. Ignored once the claim is given back.
     virtual void lost(lost_reason reason) noexcept { static_cast<void>(reason); }
 
     /// For the core, and for tests that drive an adapter without one.

@@ -252,7 +252,7 @@ step next_step(core& self, record::ptr& wanted, retry_schedule& schedule, std::o
 
 bool begin_attempt(core& self, record& wanted, lease_clock::time_point now, bool counts)
 {
-    wanted.under_way = operation::create;
+    wanted.sends_create();
     if (counts && wanted.attempts_made > 0)
         ++self.stats.retries;
     wanted.set_sent(now);
@@ -279,7 +279,7 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
         self.on_created(*wanted, std::move(*outcome));
         return step::again;
     }
-    const std::lock_guard guard(self.mutex);
+    std::unique_lock guard(self.mutex);
     ++self.stats.attempts;
     wanted->attempts_made.store(1, std::memory_order_relaxed);
     if (self.closed_to_new.load(std::memory_order_relaxed)) {
@@ -289,6 +289,13 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
         return step::again;
     }
     self.leased.hold(*wanted, outcome->fence);
+    if (wanted->loss_before_grant || wanted->risk_before_grant) {
+        work todo;
+        self.leased.hear_of_grant(*wanted, todo);
+        guard.unlock();
+        todo.run(self);
+        return step::granted;
+    }
     return self.stats.grants % immediate_grants_in_a_row == 0 ? step::yield : step::granted;
 }
 

@@ -117,11 +117,39 @@ void core::on_extended(const record::ptr& held, extend_outcome outcome)
     todo.run(*this);
 }
 
+void core::on_checked(record& held, valid_outcome&& outcome, std::optional<valid_outcome>* result)
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex);
+        held.under_way = operation::none;
+        held.answer_by = lease_clock::time_point::max();
+        if (held.where() == phase::ended)
+            return;
+        if (held.where() == phase::ending) {
+            cleaning.give_back(held, todo);
+        } else if (!outcome.error && !outcome.valid) {
+            leased.begin_end(held, leases::end_of(held, lease_clock::now()), todo);
+        } else {
+            // A renewal that fell due meanwhile gave way to the question.
+            held.plan.catches_up(lease_clock::now());
+            leased.reschedule(held);
+        }
+        if (result)
+            *result = std::move(outcome);
+        held.notify(todo.wakes);
+    }
+    todo.run(*this);
+}
+
 void core::declare_lost(const record::ptr& held, lost_reason reason)
 {
     work todo;
     {
         const std::lock_guard guard(mutex);
+        // The grant has been broken before its answer was heard: see `leases::hear_of_grant`.
+        if (held->where() == phase::acquiring && !held->loss_before_grant)
+            held->loss_before_grant = reason;
         if (held->where() != phase::held)
             return;
         leased.begin_end(*held, reason, todo);
@@ -134,6 +162,8 @@ void core::on_risk(const record::ptr& held)
     work todo;
     {
         const std::lock_guard guard(mutex);
+        if (held->where() == phase::acquiring)
+            held->risk_before_grant = true;
         if (held->where() != phase::held)
             return;
         leased.at_risk(*held, todo);

@@ -4,6 +4,7 @@
 #include "core/query.hpp"
 #include "core/verbs.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -24,6 +25,27 @@ inline std::vector<record::ptr> held_of(core& self, const concerns& which)
     return found;
 }
 
+/// Those that may have been granted since a break was sent. One whose create is still unanswered is verified once it is
+/// granted. A backend that answers inside the calls of the core tells the claims that it breaks.
+inline std::vector<record::ptr> granted_since(core& self, const concerns& which)
+{
+    std::vector<record::ptr> found;
+    const std::lock_guard guard(self.mutex);
+    for (record& held : self.leased.all()) {
+        if (which(held))
+            found.emplace_back(&held);
+    }
+    if (self.can.immediate)
+        return found;
+    const auto verify = [&](record& wanted) {
+        if (wanted.under_way == operation::create && which(wanted))
+            wanted.broken_before_grant = true;
+    };
+    self.queues.for_each(verify);
+    std::for_each(self.trying.begin(), self.trying.end(), verify);
+    return found;
+}
+
 /// Asks the backend to remove locks, whoever holds them. The handles of this locker for which it is done hear of it at
 /// once.
 template <class Outcome>
@@ -37,8 +59,8 @@ template <class Outcome>
     for (const auto& held : held_before)
         self->declare_lost(held, lost_reason::broken);
     // Whether the break came before or after the grant of these, only the backend knows.
-    const auto granted_since = held_of(*self, which);
-    for (const auto& held : granted_since) {
+    const auto maybe_broken = granted_since(*self, which);
+    for (const auto& held : maybe_broken) {
         try {
             static_cast<void>(co_await verbs::is_valid(self, held));
         } catch (const error&) {

@@ -48,7 +48,7 @@ void clean_up::give_back(record& ending, work& todo)
     ending.under_way = operation::give_back;
     ending.set_sent(now);
     if (next) {
-        next->under_way = operation::create;
+        next->sends_create();
         next->place.open_to_hand_over = false;
         next->set_sent(now);
         if (next->attempting.sent(false))

@@ -61,6 +61,8 @@ public:
     void on_given_back(record& ending, release_outcome&& outcome);
     void on_handed_over(record& ending, record& next, hand_over_outcome&& outcome);
     void on_extended(const record::ptr& held, extend_outcome outcome);
+    /// \param result where the caller that asked finds the outcome; null: the core has asked.
+    void on_checked(record& held, valid_outcome&& outcome, std::optional<valid_outcome>* result);
     void on_woken(const record::ptr& waiting, std::uint32_t wait_number);
     void on_risk(const record::ptr& held);
     void declare_lost(const record::ptr& held, lost_reason reason);

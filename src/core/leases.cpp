@@ -48,6 +48,21 @@ void leases::grant(record& wanted, std::uint64_t fence, work& todo)
     wanted.notify(todo.wakes);
     if (shard_.options.observer)
         todo.tell({.what = work::note::granted, .subject = &wanted, .span = lease_clock::now() - wanted.started});
+    hear_of_grant(wanted, todo);
+}
+
+void leases::hear_of_grant(record& held, work& todo)
+{
+    if (held.loss_before_grant)
+        return begin_end(held, *held.loss_before_grant, todo);
+    if (held.risk_before_grant)
+        at_risk(held, todo);
+    if (!held.broken_before_grant || held.under_way != operation::none)
+        return;
+    // Only the backend knows whether this grant came before or after the break.
+    held.under_way = operation::query;
+    held.set_sent(lease_clock::now());
+    todo.ask(work::action::verify, held);
 }
 
 void leases::reschedule(record& held)

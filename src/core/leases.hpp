@@ -29,6 +29,8 @@ public:
 
     /// Out of its key's queue, if it stood in one.
     void grant(record& wanted, std::uint64_t fence, work& todo);
+    /// What the adapter, or a break, has said of the grant before the core heard of it takes effect.
+    void hear_of_grant(record& held, work& todo);
     /// One that nobody waits for.
     void hold(record& wanted, std::uint64_t fence);
     void begin_end(record& held, lost_reason reason, work& todo);

@@ -67,13 +67,13 @@ void record::operator delete(void* memory, std::size_t) noexcept
 
 void record::at_risk() noexcept
 {
-    if (const auto alive = weak_core.lock(); alive && where() == phase::held)
+    if (const auto alive = weak_core.lock(); alive && where() <= phase::held)
         alive->on_risk(ptr(this));
 }
 
 void record::lost(lost_reason why) noexcept
 {
-    if (const auto alive = weak_core.lock(); alive && where() == phase::held)
+    if (const auto alive = weak_core.lock(); alive && where() <= phase::held)
         alive->declare_lost(ptr(this), why);
 }
 
@@ -99,6 +99,12 @@ void record::on_extended(extend_outcome result)
 {
     if (const pinned_core alive{*this})
         alive->on_extended(ptr(this), std::move(result));
+}
+
+void record::on_verified(valid_outcome outcome)
+{
+    if (const pinned_core alive{*this})
+        alive->on_checked(*this, std::move(outcome), nullptr);
 }
 
 } // namespace colock::detail

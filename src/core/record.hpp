@@ -118,6 +118,15 @@ public:
         return lock(std::move(granted), std::move(owner));
     }
 
+    /// A create, or what includes one, is about to be sent: what was told of an earlier grant does not concern the one
+    /// that it may bring. The mutex is held.
+    void sends_create() noexcept
+    {
+        under_way = operation::create;
+        risk_before_grant = false;
+        broken_before_grant = false;
+        loss_before_grant.reset();
+    }
     /// Takes over the acquire of one that asks for the same, as far as it has come, but for its place in the queue.
     void go_on_for(record& spent) noexcept;
 
@@ -128,6 +137,7 @@ public:
     void on_passed_over();
     void on_given_back(release_outcome&& outcome);
     void on_extended(extend_outcome outcome);
+    void on_verified(valid_outcome outcome);
 
     [[nodiscard]] phase where() const noexcept { return phase_.load(std::memory_order_acquire); }
     void move_to(phase next) noexcept { phase_.store(next, std::memory_order_release); }
@@ -211,6 +221,12 @@ public:
     bool left_trace = false;
     bool outcome_ready = false;
     bool gives_back_late_grant = false;
+    /// The adapter has said that the grant may end soon, before the core has heard of the grant. See `sends_create`.
+    bool risk_before_grant = false;
+    /// The locks of the key or group were broken while a create was unanswered: the grant, if it comes, is verified.
+    bool broken_before_grant = false;
+    /// The adapter has said that the grant has ended, before the core has heard of the grant: it ends once it is held.
+    std::optional<lost_reason> loss_before_grant;
 
     // Of the lease.
     bool granted = false;

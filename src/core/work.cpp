@@ -61,6 +61,9 @@ void work::run(shard& of)
             backend.start_extend(
                 subject, subject->extension().ttl, completion<extend_outcome>::bind<&record::on_extended>(subject));
             break;
+        case action::verify:
+            backend.start_is_valid(subject, completion<valid_outcome>::bind<&record::on_verified>(subject));
+            break;
         }
     }
     if (of.dead)

@@ -23,6 +23,7 @@ struct work
         abandon,
         hand_over,
         renew,
+        verify,
     };
     enum class note : unsigned char
     {

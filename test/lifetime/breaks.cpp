@@ -82,6 +82,157 @@ BOOST_AUTO_TEST_CASE(one_that_cannot_be_asked_about_is_kept)
     on.check_clean();
 }
 
+namespace {
+
+/// Removes whoever holds "k", as an administrator of another process does.
+step granted_and_then_broken(rig& on)
+{
+    return step::pass().after([&on] { driver(on.io(), on.memory).break_key("k"); });
+}
+
+void check_broken(rig& on, lock& held)
+{
+    BOOST_TEST(!held.held());
+    BOOST_TEST((on.run(held.lost()) == lost_reason::broken));
+    BOOST_TEST(on.locker->stats().lost(lost_reason::broken) == 1U);
+    BOOST_TEST(on.locker->held_locks().empty());
+    COLOCK_THROWS(release_error, errc::not_held, on.run(held.release(on_failure::raise)));
+    held = {};
+    on.wind_down();
+    on.check_clean();
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(break_before_the_grant_is_heard_ends_the_lock)
+{
+    for (const auto kind : {behind::immediate, behind::scripted}) {
+        {
+            rig on(kind);
+            on.script->next(operation::create, granted_and_then_broken(on));
+            auto held = on.acquire("k", {.ttl = 0ms});
+            check_broken(on, held);
+        }
+        {
+            rig on(kind);
+            on.script->next(operation::create, granted_and_then_broken(on));
+            auto held = on.run(on.locker->try_acquire("k"));
+            BOOST_TEST_REQUIRE(held.has_value());
+            check_broken(on, *held);
+        }
+        {
+            rig on(kind);
+            on.script->next(operation::create, granted_and_then_broken(on));
+            bool ran = false;
+            COLOCK_THROWS(lost_error, errc::lost, on.run(on.locker->with_lock("k", [&] { ran = true; })));
+            BOOST_TEST(!ran);
+            on.wind_down();
+            on.check_clean();
+        }
+        {
+            rig on(kind);
+            auto given_up = on.acquire("k");
+            const auto ticket = on.run(given_up.detach());
+            on.script->next(operation::adopt, granted_and_then_broken(on));
+            auto held = on.run(on.locker->adopt(ticket));
+            check_broken(on, held);
+        }
+        {
+            rig on(kind);
+            auto first = on.acquire("k");
+            auto second = on.start(on.locker->acquire("k"));
+            on.ready();
+            on.script->next(operation::hand_over, granted_and_then_broken(on));
+            first = {};
+            auto held = second.get(on.io());
+            check_broken(on, held);
+        }
+        {
+            // One of the locks of a group is lost before the others are granted: the round is repeated.
+            rig on(kind);
+            on.script->next(operation::create_all, granted_and_then_broken(on));
+            auto group = on.start(on.locker->acquire_all({"a", "k"}, {.retry = retry_policy::fixed(1ms)}));
+            on.ready();
+            on.advance(1s);
+            auto held = group.get(on.io());
+            BOOST_TEST(held.held());
+            BOOST_TEST(on.locker->stats().lost(lost_reason::broken) == 1U);
+            static_cast<void>(on.run(held.release()));
+            on.wind_down();
+            on.check_clean();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(group_release_before_the_grant_is_heard_ends_the_lock)
+{
+    for (const auto kind : {behind::immediate, behind::scripted}) {
+        rig on(kind);
+        on.script->next(
+            operation::create, step::pass().after([&] { driver(on.io(), on.memory).release_group("team"); }));
+        auto group = on.locker->group("team");
+        on.run(group.acquire("k"));
+        auto held = group.take("k");
+        check_broken(on, held);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(grant_that_is_unanswered_when_a_break_ends_is_verified)
+{
+    for (const bool stands : {true, false}) {
+        rig on(behind::scripted);
+        // The answers overtake each other: that of the break is handled first.
+        on.script->next(operation::create, step::pass().before([&] { on.run(on.locker->break_lock("k")); }));
+        on.script->next(operation::is_valid, stands ? step::pass() : step::not_held());
+        auto held = on.acquire("k");
+        on.ready();
+        BOOST_TEST(on.script->unused() == 0U);
+        BOOST_TEST(held.held() == stands);
+        if (stands)
+            on.run(held.release(on_failure::raise));
+        else
+            BOOST_TEST((on.run(held.lost()) == lost_reason::taken));
+        held = {};
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(loss_of_an_earlier_grant_does_not_end_a_later_one)
+{
+    rig on(behind::scripted);
+    // The first reply is lost, and with it the grant; the second create comes after the break.
+    on.script->next(operation::create, step::lose_reply());
+    auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1s)}));
+    on.ready();
+    BOOST_TEST(driver(on.io(), on.memory).break_key("k").size() == 1U);
+    on.advance(2s);
+    auto held = acquiring.get(on.io());
+    BOOST_TEST(held.held());
+    on.run(held.release(on_failure::raise));
+    on.wind_down();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(risk_before_the_grant_is_heard_is_reported)
+{
+    struct risk_counter : observer
+    {
+        int risks = 0;
+        void at_risk(std::string_view, const error_code&) noexcept override { ++risks; }
+    };
+    for (const auto kind : {behind::immediate, behind::scripted}) {
+        const auto seen = std::make_shared<risk_counter>();
+        rig on(kind, {.observer = seen});
+        on.script->next(operation::create, step::pass().at_risk());
+        auto held = on.acquire("k");
+        BOOST_TEST(seen->risks == 1);
+        BOOST_TEST(held.held());
+        held = {};
+        on.check_clean();
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(waits)

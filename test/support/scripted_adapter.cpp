@@ -32,6 +32,12 @@ step step::others_wait() &&
     return std::move(*this);
 }
 
+step step::at_risk() &&
+{
+    at_risk_ = true;
+    return std::move(*this);
+}
+
 step step::delay(lease_clock::duration span) &&
 {
     delay_ = span;

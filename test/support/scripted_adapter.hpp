@@ -73,6 +73,8 @@ public:
 
     /// A release or hand_over is answered with word that other lockers listen for it.
     step others_wait() &&;
+    /// Before it is answered, the claims are told that their grants may end soon.
+    step at_risk() &&;
     /// On the way to the backend, by lease_timer. Not for waits.
     step delay(lease_clock::duration span) &&;
     /// Called when the operation arrives, before it is carried out: a place to move the clock.
@@ -100,6 +102,7 @@ private:
     lease_clock::duration retry_after_{0};
     std::string holder_;
     bool others_wait_ = false;
+    bool at_risk_ = false;
     lease_clock::duration delay_{0};
     std::function<void()> before_;
     std::function<void()> after_;

@@ -6,9 +6,11 @@
 #include <boost/asio/post.hpp>
 
 #include <atomic>
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace colock;
@@ -182,6 +184,33 @@ BOOST_AUTO_TEST_CASE(an_administrator_breaks_locks_that_are_used)
         BOOST_TEST(run_pool(io));
         BOOST_TEST(ended == workers + 1);
         check_idle(by);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(break_on_another_thread_ends_a_lock_that_is_just_being_granted)
+{
+    for (const bool same_locker : {true, false}) {
+        asio::io_context io, theirs, ours;
+        const auto script =
+            std::make_shared<scripted_adapter>(memory::make_adapter(io.get_executor()), timing::immediate);
+        const locker by(script), other(script);
+        std::promise<void> granted, broken;
+        script->next(operation::create, step::pass().after([&] {
+            granted.set_value();
+            broken.get_future().wait();
+        }));
+        lock held;
+        std::thread acquiring([&] { held = run_coro(theirs, by.acquire("k", {.ttl = 0ms})); });
+        granted.get_future().wait();
+        BOOST_TEST(run_coro(ours, (same_locker ? by : other).break_lock("k")).size() == 1U);
+        broken.set_value();
+        acquiring.join();
+        BOOST_TEST(!held.held());
+        BOOST_TEST((run_coro(ours, held.lost()) == lost_reason::broken));
+        BOOST_TEST(run_coro(ours, other.acquire("k")).held());
+        held = {};
+        check_idle(by);
+        check_idle(other);
     }
 }
 

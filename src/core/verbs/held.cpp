@@ -286,30 +286,6 @@ enum class query_start : unsigned char
     ended,
 };
 
-void on_checked(core& self, const record::ptr& held, std::optional<valid_outcome>& result, valid_outcome outcome)
-{
-    work todo;
-    {
-        const std::lock_guard guard(self.mutex);
-        held->under_way = operation::none;
-        held->answer_by = lease_clock::time_point::max();
-        if (held->where() == phase::ended)
-            return;
-        if (held->where() == phase::ending) {
-            self.cleaning.give_back(*held, todo);
-        } else if (!outcome.error && !outcome.valid) {
-            self.leased.begin_end(*held, leases::end_of(*held, lease_clock::now()), todo);
-        } else {
-            // A renewal that fell due meanwhile gave way to the question.
-            held->plan.catches_up(lease_clock::now());
-            self.leased.reschedule(*held);
-        }
-        result = std::move(outcome);
-        held->notify(todo.wakes);
-    }
-    todo.run(self);
-}
-
 query_start begin_is_valid(core& self, const record::ptr& held,
     const std::shared_ptr<std::optional<valid_outcome>>& result, std::uint32_t& seen)
 {
@@ -325,7 +301,7 @@ query_start begin_is_valid(core& self, const record::ptr& held,
     }
     self.backend->start_is_valid(held, [held, result](valid_outcome outcome) {
         if (const pinned_core alive{*held})
-            on_checked(*alive, held, *result, std::move(outcome));
+            alive->on_checked(*held, std::move(outcome), result.get());
     });
     return query_start::started;
 }
