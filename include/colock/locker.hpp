@@ -24,6 +24,11 @@ namespace colock {
 ///
 /// When the last copy goes, waiters end with `errc::shutting_down`; locks that are held stay valid.
 ///
+/// The caller of a verb or the handler of an `async_` front may belong to another execution context than the adapter,
+/// and either context may be destroyed first. If it is the adapter's, a call that waits ends on its own executor with
+/// `errc::shutting_down`. If it is the caller's, nothing is posted to it, and what the call would have returned is
+/// given back.
+///
 /// Two families, one rule: a plain verb returns `asio::awaitable<T>` and throws; with `async_` in front it takes a
 /// completion token, completes with `void(error_code, T)` and runs on a strand of `get_executor()`.
 ///

@@ -1,12 +1,49 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/context_service.hpp"
 
-#include <boost/asio/execution/context.hpp>
-#include <boost/asio/query.hpp>
+#include <colock/clock.hpp>
 
 #include <algorithm>
 
 namespace colock::detail {
+
+bool pending_handler::enroll(std::shared_ptr<handler_registry> registry)
+{
+    registry_ = std::move(registry);
+    {
+        const std::lock_guard guard(registry_->mutex_);
+        if (!registry_->closed_) {
+            registry_->handlers_.push_back(*this);
+            registered_ = true;
+            intrusive_ptr_add_ref(this);
+            return true;
+        }
+    }
+    abandon();
+    return false;
+}
+
+std::shared_ptr<handler_registry> handler_registry::of(asio::execution_context& alive)
+{
+    return asio::use_service<context_service>(alive).handlers();
+}
+
+void handler_registry::close() noexcept
+{
+    handler_list abandoned;
+    {
+        const std::lock_guard guard(mutex_);
+        closed_ = true;
+        for (auto& each : handlers_)
+            each.registered_ = false;
+        abandoned.swap(handlers_);
+    }
+    while (!abandoned.empty()) {
+        const boost::intrusive_ptr<pending_handler> next(&abandoned.front(), false);
+        abandoned.pop_front();
+        next->abandon();
+    }
+}
 
 asio::execution_context::id context_service::id;
 
@@ -14,7 +51,12 @@ context_service::context_service(asio::execution_context& context) : service(con
 
 void context_service::join(const asio::any_io_executor& executor, std::weak_ptr<context_member> member)
 {
-    auto& service = asio::use_service<context_service>(asio::query(executor, asio::execution::context));
+    auto& context = context_of(executor);
+    // Asio shuts down its services in reverse order. Until the members have been told, other threads may use the timers
+    // of the context, and none may add a service to it.
+    if (!asio::has_service<context_service>(context))
+        static_cast<void>(lease_timer(executor));
+    auto& service = asio::use_service<context_service>(context);
     const std::lock_guard guard(service.mutex_);
     auto& members = service.members_;
     if (members.size() >= service.prune_at_) {
@@ -38,6 +80,7 @@ std::vector<std::shared_ptr<context_member>> context_service::members()
 
 void context_service::shutdown() noexcept
 {
+    handlers_->close();
     for (const auto& member : members())
         member->context_shutdown();
 }

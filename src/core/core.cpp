@@ -41,8 +41,11 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     made->cleaning.owned_by(made);
     made->leased.owned_by(made);
     made->news.owned_by(made);
-    if (const auto executor = made->executor())
+    if (const auto executor = made->executor()) {
+        made->context_ = &context_of(executor);
+        made->registry_ = handler_registry::of(context_of(executor));
         join_context(executor, made);
+    }
     if (made->options.observer)
         made->backend->attach(made->options.observer);
     made->backend->add_user();
@@ -64,11 +67,17 @@ void core::context_shutdown() noexcept
         dead = true;
         closed_to_new = true;
         timer = timers.stop();
+        // Nobody renews a lease any more. The coroutines of this context are gone; those of others end by themselves.
+        for (record& held : leased.all()) {
+            if (held.plan.body_runs())
+                leased.stop_body(held, lost_reason::shutting_down, todo);
+        }
         wake_all_suspended(todo.wakes);
         cleaning.give_up(todo);
     }
-    // Destroying the handlers destroys coroutines, and with them what they hold.
     todo.run(*this);
+    // The rest of a shutdown that was telling in parts.
+    news.go_on();
 }
 
 void core::tell_drained()

@@ -19,6 +19,7 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include <atomic>
@@ -72,24 +73,32 @@ public:
     void context_shutdown() noexcept override;
     void context_forked() noexcept override;
 
-    /// Suspends until `source` changes; not at all if it has since `seen`. The caller's frame keeps source, place and
-    /// core.
+    /// Suspends until `source` changes; not at all if it has since `seen`. The caller's frame keeps source and core. It
+    /// looks at `dead` before: no timer resumes it after the shutdown of the adapter's context, which resumes all.
     template <class CompletionToken = asio::deferred_t>
     [[nodiscard]] auto park(
         waitable& source, parked& place, std::uint32_t seen, const CompletionToken& completion_token = {})
     {
         return asio::async_initiate<const CompletionToken, void(error_code)>(
-            [](auto handler, core* self, waitable* where, parked* slot, std::uint32_t version) {
-                slot->source = where;
-                slot->executor = asio::get_associated_executor(handler);
-                slot->handler = std::move(handler);
-                self->suspend(*slot, version);
+            [](auto handler, core* self, waitable* where, parked* how, std::uint32_t version) {
+                asio::any_io_executor executor = asio::get_associated_executor(handler);
+                how->wait = new waiter(*self, std::move(executor), std::move(handler));
+                self->suspend(waiter::ptr(how->wait), *where, *how, version);
             },
             completion_token, this, &source, &place, seen);
     }
 
     /// Ends a wait, if it has not ended yet, and destroys its handler without a call.
     void discard(parked& place) noexcept;
+    /// The context of a coroutine that is suspended here shuts down: it is resumed no more.
+    void forget(waiter& place) noexcept;
+    /// Posts to the adapter's executor, unless its context has shut down.
+    /// \return whether it was posted.
+    template <class Function>
+    bool post_to_context(Function function)
+    {
+        return registry_ && registry_->if_open([&] { asio::post(executor(), std::move(function)); });
+    }
 
     /// The mutex is held; `wanted` has not been granted.
     void stop_trying(record& wanted);
@@ -121,8 +130,13 @@ public:
 
 private:
     void on_timer();
-    void suspend(parked& place, std::uint32_t seen);
-    void unpark(parked& place);
+    void suspend(const waiter::ptr& place, waitable& source, const parked& how, std::uint32_t seen);
+    void unpark(waiter& place);
+    [[nodiscard]] std::shared_ptr<handler_registry> registry_of(const asio::any_io_executor& executor) const;
+
+    /// The adapter's context and its registry; null without one.
+    const asio::execution_context* context_ = nullptr;
+    std::shared_ptr<handler_registry> registry_;
 };
 
 } // namespace colock::detail

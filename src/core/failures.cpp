@@ -86,6 +86,8 @@ void throw_retries_ended(
 
 failure_ptr unanswered(const core& self)
 {
+    if (self.is_deaf())
+        return make_failure(errc::shutting_down, "the locker's execution context is gone");
     const auto trouble = self.backend->trouble();
     return trouble
                ? trouble

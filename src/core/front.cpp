@@ -7,9 +7,6 @@
 #include <colock/status.hpp>
 
 #include "core/relay.hpp"
-#include "core/strand.hpp"
-
-#include <boost/asio/co_spawn.hpp>
 
 #include <optional>
 #include <string>
@@ -45,25 +42,31 @@ struct finish_verb
 } // namespace
 
 template <class T>
-void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler)
+void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler,
+    const asio::any_io_executor& caller)
 {
-    // The context is gone, and the handler with it.
-    if (!executor)
-        return;
-    asio::co_spawn(new_strand(executor), std::move(verb), relayed<verb_handler<T>, finish_verb>(std::move(handler)));
+    run_front<finish_verb>(executor, std::move(verb), std::move(handler), caller);
 }
 
-template void run_verb(const asio::any_io_executor&, asio::awaitable<void>, verb_handler<void>);
-template void run_verb(const asio::any_io_executor&, asio::awaitable<bool>, verb_handler<bool>);
-template void run_verb(const asio::any_io_executor&, asio::awaitable<lock>, verb_handler<lock>);
 template void run_verb(
-    const asio::any_io_executor&, asio::awaitable<std::optional<lock>>, verb_handler<std::optional<lock>>);
-template void run_verb(const asio::any_io_executor&, asio::awaitable<lock_group>, verb_handler<lock_group>);
-template void run_verb(const asio::any_io_executor&, asio::awaitable<lock_page>, verb_handler<lock_page>);
-template void run_verb(const asio::any_io_executor&, asio::awaitable<std::string>, verb_handler<std::string>);
-template void run_verb(const asio::any_io_executor&, asio::awaitable<lost_reason>, verb_handler<lost_reason>);
+    const asio::any_io_executor&, asio::awaitable<void>, verb_handler<void>, const asio::any_io_executor&);
 template void run_verb(
-    const asio::any_io_executor&, asio::awaitable<std::vector<lock_status>>, verb_handler<std::vector<lock_status>>);
-template void run_verb(const asio::any_io_executor&, asio::awaitable<shutdown_report>, verb_handler<shutdown_report>);
+    const asio::any_io_executor&, asio::awaitable<bool>, verb_handler<bool>, const asio::any_io_executor&);
+template void run_verb(
+    const asio::any_io_executor&, asio::awaitable<lock>, verb_handler<lock>, const asio::any_io_executor&);
+template void run_verb(const asio::any_io_executor&, asio::awaitable<std::optional<lock>>,
+    verb_handler<std::optional<lock>>, const asio::any_io_executor&);
+template void run_verb(
+    const asio::any_io_executor&, asio::awaitable<lock_group>, verb_handler<lock_group>, const asio::any_io_executor&);
+template void run_verb(
+    const asio::any_io_executor&, asio::awaitable<lock_page>, verb_handler<lock_page>, const asio::any_io_executor&);
+template void run_verb(const asio::any_io_executor&, asio::awaitable<std::string>, verb_handler<std::string>,
+    const asio::any_io_executor&);
+template void run_verb(const asio::any_io_executor&, asio::awaitable<lost_reason>, verb_handler<lost_reason>,
+    const asio::any_io_executor&);
+template void run_verb(const asio::any_io_executor&, asio::awaitable<std::vector<lock_status>>,
+    verb_handler<std::vector<lock_status>>, const asio::any_io_executor&);
+template void run_verb(const asio::any_io_executor&, asio::awaitable<shutdown_report>, verb_handler<shutdown_report>,
+    const asio::any_io_executor&);
 
 } // namespace colock::detail

@@ -4,14 +4,19 @@
 #include <colock/clock.hpp>
 #include <colock/error.hpp>
 
+#include "core/context_service.hpp"
+
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/list_hook.hpp>
 #include <boost/intrusive/set.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <cstdint>
+#include <utility>
 
 namespace colock {
 namespace asio = boost::asio;
@@ -19,42 +24,83 @@ namespace asio = boost::asio;
 
 namespace colock::detail {
 
-class waitable;
+class core;
 struct all_parked_tag;
 using auto_unlink = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
 
-/// A coroutine that is suspended until something changes. Lives in that coroutine's frame.
-struct parked : boost::intrusive::list_base_hook<auto_unlink>,
-                boost::intrusive::list_base_hook<boost::intrusive::tag<all_parked_tag>, auto_unlink>
+/// A coroutine that is suspended until something changes: what resumes it. It does not live in the coroutine's frame,
+/// because the cancellation slot and a thread that is about to resume it may refer to it when the frame is gone.
+///
+/// Kept by the core's lists while it is in them. Thread safety: the lists are guarded by the core's mutex.
+class waiter final : public pending_handler,
+                     public boost::intrusive::list_base_hook<auto_unlink>,
+                     public boost::intrusive::list_base_hook<boost::intrusive::tag<all_parked_tag>, auto_unlink>
 {
-    waitable* source = nullptr;
+public:
+    using ptr = boost::intrusive_ptr<waiter>;
+    using source_hook = boost::intrusive::list_base_hook<auto_unlink>;
+    using parked_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<all_parked_tag>, auto_unlink>;
+
+    waiter(core& owner, asio::any_io_executor executor, asio::any_completion_handler<void(error_code)> handler)
+        : owner_(owner), executor_(std::move(executor)), handler_(std::move(handler))
+    {
+    }
+
+    /// Of the coroutine. Not once it may have been resumed.
+    [[nodiscard]] const asio::any_io_executor& executor() const noexcept { return executor_; }
+    [[nodiscard]] asio::cancellation_slot cancellation_slot() const;
+
+    // The core's mutex is held.
+    [[nodiscard]] bool is_parked() const noexcept { return source_hook::is_linked(); }
+    /// Takes it out of the lists, which it must be in.
+    [[nodiscard]] ptr take_out() noexcept;
+
+    /// Posts the handler to the coroutine's executor; does nothing if that executor's context has shut down. Not under
+    /// the core's mutex.
+    void resume(error_code why);
+    /// Destroys the handler, unless it has been posted already.
+    void discard() noexcept;
+
+private:
+    void abandon() noexcept override;
+
+    /// The coroutine's frame keeps it.
+    core& owner_;
+    asio::any_io_executor executor_;
+    asio::any_completion_handler<void(error_code)> handler_;
+};
+
+/// How a coroutine is suspended, and where.
+struct parked
+{
     /// Not to be parked any longer, once its core takes no new acquires.
     bool ends_when_closed = false;
-    asio::any_io_executor executor{};
-    asio::any_completion_handler<void(error_code)> handler{};
+    /// The latest wait, for core::discard.
+    waiter::ptr wait{};
 };
 
 /// All that are suspended in one core, whatever they wait for.
-using parking_lot = boost::intrusive::list<parked,
-    boost::intrusive::base_hook<boost::intrusive::list_base_hook<boost::intrusive::tag<all_parked_tag>, auto_unlink>>,
+using parking_lot = boost::intrusive::list<waiter, boost::intrusive::base_hook<waiter::parked_hook>,
     boost::intrusive::constant_time_size<false>>;
 
-/// Handlers that were taken out under the shard's mutex and are resumed, or destroyed, after it is free again.
+/// Coroutines that were taken out under the shard's mutex and are resumed after it is free again.
 class wake_list
 {
 public:
-    void add(parked& waiter, error_code why = {});
+    void add(waiter& next, error_code why = {}) { woken_.push_back({next.take_out(), why}); }
     /// Posts each to its coroutine's executor.
-    void resume();
-    /// Destroys them: their execution context is gone, so nothing may be posted to it.
-    void destroy() noexcept { woken_.clear(); }
+    void resume()
+    {
+        for (auto& each : woken_)
+            each.who->resume(each.why);
+        woken_.clear();
+    }
     [[nodiscard]] bool empty() const noexcept { return woken_.empty(); }
 
 private:
     struct woken
     {
-        asio::any_io_executor executor;
-        asio::any_completion_handler<void(error_code)> handler;
+        waiter::ptr who;
         error_code why;
     };
     boost::container::small_vector<woken, 2> woken_;
@@ -76,7 +122,7 @@ public:
     /// A version that never is: who parks with it is resumed at once, by a post.
     static constexpr std::uint32_t outdated = 0xffffffff;
 
-    boost::intrusive::list<parked, boost::intrusive::base_hook<boost::intrusive::list_base_hook<auto_unlink>>,
+    boost::intrusive::list<waiter, boost::intrusive::base_hook<waiter::source_hook>,
         boost::intrusive::constant_time_size<false>>
         waiters;
     std::uint32_t version = 0;

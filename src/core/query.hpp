@@ -50,7 +50,7 @@ template <class Outcome>
         {
             const std::lock_guard guard(self->mutex);
             // After a time-out the question is closed.
-            state->closed = state->outcome || lease_clock::now() >= until;
+            state->closed = state->outcome || self->is_deaf() || lease_clock::now() >= until;
             if (state->closed) {
                 answer = std::move(state->outcome);
                 break;

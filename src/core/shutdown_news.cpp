@@ -3,8 +3,6 @@
 
 #include "core/core.hpp"
 
-#include <boost/asio/post.hpp>
-
 #include <mutex>
 #include <new>
 
@@ -30,15 +28,16 @@ void shutdown_news::tell_in_parts()
             more = tell_part(todo);
         }
         todo.run(shard_);
-        // Without a context there is no loop to be held up.
-        const auto executor = shard_.backend->executor();
-        if (!more || !executor || shard_.dead)
-            continue;
+        if (!more)
+            return;
         try {
-            asio::post(executor, [owner = owner_] {
-                if (const auto alive = owner.lock())
-                    alive->news.tell_in_parts();
-            });
+            const auto self = owner_.lock();
+            // Without a context there is no loop to be held up.
+            if (!self || !self->post_to_context([owner = owner_] {
+                    if (const auto alive = owner.lock())
+                        alive->news.tell_in_parts();
+                }))
+                continue;
             return;
         } catch (const std::bad_alloc&) {
             // Late is better than never: the next part follows without a pause.

@@ -31,6 +31,9 @@ public:
     /// waits for that. Not under the mutex.
     void begin(what told);
 
+    /// Tells those that have not been told yet. Not under the mutex.
+    void go_on() { tell_in_parts(); }
+
     // The mutex is held.
     /// Not all have been told.
     [[nodiscard]] bool still_tells() const noexcept { return tells_; }

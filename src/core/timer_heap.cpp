@@ -55,8 +55,13 @@ void timer_heap::arm()
     // A timer that fires early finds nothing due and is armed again: cheaper than moving it each time.
     if (first >= armed_for_)
         return;
-    if (!timer_)
-        timer_.emplace(backend_.executor());
+    if (!timer_) {
+        // Empty while the context shuts down: nothing is due there any more.
+        const auto executor = backend_.executor();
+        if (!executor)
+            return;
+        timer_.emplace(executor);
+    }
     // Not armed while it is being armed: without memory for the wait, the next one tries again.
     armed_for_ = time_point::max();
     timer_->expires_at(first);

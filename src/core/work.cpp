@@ -66,10 +66,7 @@ void work::run(shard& of)
             break;
         }
     }
-    if (of.dead)
-        wakes.destroy();
-    else
-        wakes.resume();
+    wakes.resume();
     for (const auto& event : events)
         tell_observer(*of.options.observer, event);
 }

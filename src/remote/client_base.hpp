@@ -80,15 +80,18 @@ protected:
     template <class Self, class Function, class Initiate>
     static void on_strand(Self& self, Function function, Initiate initiate)
     {
+        const client_base& base = self;
         asio::any_io_executor strand;
         {
-            const client_base& base = self;
             const std::lock_guard guard(base.mutex_);
             if (!base.runtime_)
                 return;
             strand = base.runtime_->strand;
+            base.posting_.fetch_add(1, std::memory_order_relaxed);
         }
-        initiate(strand, [kept = self.keep(self), function = std::move(function)]() mutable { function(*kept); });
+        auto kept = self.keep(self);
+        const posting_guard at_end{base.posting_, strand};
+        initiate(strand, [kept, function = std::move(function)]() mutable { function(*kept); });
     }
     template <class Self, class Function>
     static void on_strand(Self& self, Function function)
@@ -119,6 +122,20 @@ protected:
     virtual void drop_all() noexcept = 0;
 
 private:
+    /// A thread uses the strand: the shutdown of its context waits until the strand has been released.
+    struct posting_guard
+    {
+        std::atomic<unsigned>& count;
+        asio::any_io_executor& strand;
+
+        ~posting_guard()
+        {
+            strand = nullptr;
+            if (count.fetch_sub(1, std::memory_order_release) == 1)
+                count.notify_all();
+        }
+    };
+
     void listen_soon();
     [[nodiscard]] connection_plan::surroundings all_surroundings() const noexcept;
     void turn(lease_clock::time_point due);
@@ -131,6 +148,8 @@ private:
     /// Guards whether there is a runtime.
     mutable colock::detail::light_mutex mutex_;
     std::unique_ptr<runtime> runtime_;
+    /// Threads that are posting to the strand. Increased under the mutex.
+    mutable std::atomic<unsigned> posting_{0};
 };
 
 } // namespace colock::remote

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(one_that_cannot_be_asked_about_is_kept)
 
 namespace {
 
-/// Removes whoever holds "k", as an administrator of another process does.
+/// Removes the holders of "k", as an administrator of another process does.
 step granted_and_then_broken(rig& on)
 {
     return step::pass().after([&on] { driver(on.io(), on.memory).break_key("k"); });

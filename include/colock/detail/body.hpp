@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/front.hpp>
 #include <colock/lock.hpp>
 #include <colock/options.hpp>
 
@@ -82,7 +83,7 @@ struct body_ref
 asio::awaitable<void> run_with_lock(
     std::shared_ptr<core> core, std::string key, acquire_options options, body_ref body);
 void run_with_lock_front(const asio::any_io_executor& executor, asio::awaitable<void> verb,
-    asio::any_completion_handler<void(std::exception_ptr)> handler);
+    asio::any_completion_handler<void(std::exception_ptr)> handler, const asio::any_io_executor& caller);
 
 template <class Body>
 struct body_slot
@@ -169,13 +170,14 @@ struct with_lock_initiation
     template <class Handler>
     void operator()(Handler&& handler)
     {
+        const auto caller = executor_of(handler);
         auto slot = std::make_shared<body_slot<Body>>(body_slot<Body>{std::move(body), std::nullopt});
         auto verb = with_shared_body<Body>(std::move(core_), std::move(key), std::move(options), slot);
         if constexpr (std::is_void_v<body_result_t<Body>>) {
-            run_with_lock_front(executor, std::move(verb), std::forward<Handler>(handler));
+            run_with_lock_front(executor, std::move(verb), std::forward<Handler>(handler), caller);
         } else {
             run_with_lock_front(executor, std::move(verb),
-                body_completion<std::decay_t<Handler>, Body>{std::forward<Handler>(handler), std::move(slot)});
+                body_completion<std::decay_t<Handler>, Body>{std::forward<Handler>(handler), std::move(slot)}, caller);
         }
     }
 };

@@ -5,10 +5,12 @@
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 
 #include <exception>
+#include <type_traits>
 #include <utility>
 
 namespace colock {
@@ -33,10 +35,23 @@ using verb_signature_t = typename verb_signature<T>::type;
 template <class T>
 using verb_handler = asio::any_completion_handler<verb_signature_t<T>>;
 
+/// The executor that `handler` is associated with; empty if it has none, or one that belongs to no execution context.
+template <class Handler>
+[[nodiscard]] asio::any_io_executor executor_of(const Handler& handler)
+{
+    using associated = asio::associated_executor_t<Handler, asio::any_io_executor>;
+    if constexpr (std::is_convertible_v<associated, asio::any_io_executor>)
+        return asio::get_associated_executor(handler, asio::any_io_executor());
+    else
+        return {};
+}
+
 /// Runs `verb` on a strand of `executor`, accepting every cancellation type, and hands its result to `handler` on that
-/// handler's own executor. Defined and instantiated in src/core/front.cpp for the result types of the library's verbs.
+/// handler's own executor, which is `caller` unless that is empty. Defined and instantiated in src/core/front.cpp for
+/// the result types of the library's verbs.
 template <class T>
-void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler);
+void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler,
+    const asio::any_io_executor& caller);
 
 template <class T, class Verb>
 struct verb_initiation
@@ -50,7 +65,8 @@ struct verb_initiation
     template <class Handler>
     void operator()(Handler&& handler)
     {
-        run_verb<T>(executor, verb(), verb_handler<T>(std::forward<Handler>(handler)));
+        const auto caller = executor_of(handler);
+        run_verb<T>(executor, verb(), verb_handler<T>(std::forward<Handler>(handler)), caller);
     }
 };
 

@@ -144,6 +144,10 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
     work todo;
     {
         std::unique_lock guard(self.mutex);
+        if (self.is_deaf()) {
+            guard.unlock();
+            throw extend_error(errc::shutting_down, context_of(self, subject));
+        }
         if (subject.where() != phase::held) {
             const auto reason = subject.end_reason.value_or(lost_reason::released);
             guard.unlock();
@@ -176,7 +180,7 @@ bool await_result(
     core& self, record& held, const std::optional<Outcome>& result, lease_clock::time_point until, std::uint32_t& seen)
 {
     const std::lock_guard guard(self.mutex);
-    if (result || held.where() == phase::ended || lease_clock::now() >= until)
+    if (result || held.where() == phase::ended || self.is_deaf() || lease_clock::now() >= until)
         return false;
     held.answer_by = std::min(held.answer_by, until);
     if (held.where() == phase::held)
@@ -218,8 +222,6 @@ void report_extended(core& self, const record& held, const std::optional<extend_
 asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl)
 {
     check_extend(*self, *held, ttl);
-    if (self->is_deaf())
-        throw extend_error(errc::shutting_down, context_of(*self, *held));
     parked place;
     std::uint32_t seen = 0;
     const auto result = std::make_shared<std::optional<extend_outcome>>();
@@ -236,10 +238,6 @@ asio::awaitable<std::vector<error_code>> extend_each(
     std::shared_ptr<core> self, std::vector<record::ptr> held, std::chrono::milliseconds ttl)
 {
     std::vector<error_code> failures(held.size());
-    if (self->is_deaf()) {
-        failures.assign(held.size(), errc::shutting_down);
-        co_return failures;
-    }
     struct asked
     {
         std::shared_ptr<std::optional<extend_outcome>> result = std::make_shared<std::optional<extend_outcome>>();
@@ -282,6 +280,7 @@ namespace {
 enum class query_start : unsigned char
 {
     started,
+    no_context,
     busy,
     ended,
 };
@@ -291,6 +290,8 @@ query_start begin_is_valid(core& self, const record::ptr& held,
 {
     {
         const std::lock_guard guard(self.mutex);
+        if (self.is_deaf())
+            return query_start::no_context;
         if (held->where() != phase::held)
             return query_start::ended;
         seen = held->version;
@@ -310,13 +311,13 @@ query_start begin_is_valid(core& self, const record::ptr& held,
 
 asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr held)
 {
-    if (self->is_deaf())
-        throw error(errc::shutting_down, context_of(*self, *held));
     const auto result = std::make_shared<std::optional<valid_outcome>>();
     parked place;
     std::uint32_t seen = 0;
     for (;;) {
         const auto begun = begin_is_valid(*self, held, result, seen);
+        if (begun == query_start::no_context)
+            throw error(errc::shutting_down, context_of(*self, *held));
         if (begun == query_start::ended)
             co_return false;
         if (begun == query_start::started)

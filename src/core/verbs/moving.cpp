@@ -47,6 +47,10 @@ bool begin_detach(core& self, const record::ptr& held, std::uint32_t& seen)
 {
     record& subject = *held;
     std::unique_lock guard(self.mutex);
+    if (self.is_deaf()) {
+        guard.unlock();
+        throw error(errc::shutting_down, context_of(self, subject));
+    }
     if (subject.where() != phase::held) {
         const auto reason = subject.end_reason.value_or(lost_reason::released);
         guard.unlock();
@@ -112,8 +116,6 @@ std::string make_ticket(const core& self, const record& held)
 asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held)
 {
     check_moves(*self, held->key());
-    if (self->is_deaf())
-        throw error(errc::shutting_down, context_of(*self, *held));
     parked place;
     std::uint32_t seen = 0;
     // A renewal may be under way, or an extend.

@@ -50,7 +50,7 @@ asio::awaitable<void> close_backend(
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex);
-            if (state->over || lease_clock::now() >= until)
+            if (state->over || self->dead || lease_clock::now() >= until)
                 co_return;
             self->timers.schedule(*state, until);
             seen = state->version;
@@ -117,7 +117,7 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
                                       self->granting_at_once != 0;
             if (self->leased.all().empty() && self->cleaning.empty() && self->acquiring == 0 && !ends_at_once)
                 break;
-            if (lease_clock::now() < until)
+            if (lease_clock::now() < until && !self->dead)
                 self->timers.schedule(self->cleaning.drained(), std::min(self->cleaning.drained().due, until));
             else if (!ends_at_once)
                 break;

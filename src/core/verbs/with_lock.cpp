@@ -31,6 +31,11 @@ std::optional<lost_reason> body_begins(core& self, record& held)
     {
         const std::lock_guard guard(self.mutex);
         lost = self.leased.report_loss(held, todo);
+        if (!lost && self.dead) {
+            // Nobody would renew the lease, or tell the body that it ends.
+            lost = lost_reason::shutting_down;
+            self.leased.begin_end(held, *lost, todo);
+        }
         if (held.where() == phase::held) {
             held.plan.body_begins();
             self.leased.reschedule(held);
@@ -223,12 +228,9 @@ struct finish_body
 } // namespace
 
 void run_with_lock_front(const asio::any_io_executor& executor, asio::awaitable<void> verb,
-    asio::any_completion_handler<void(std::exception_ptr)> handler)
+    asio::any_completion_handler<void(std::exception_ptr)> handler, const asio::any_io_executor& caller)
 {
-    if (!executor)
-        return;
-    asio::co_spawn(new_strand(executor), std::move(verb),
-        relayed<asio::any_completion_handler<void(std::exception_ptr)>, finish_body>(std::move(handler)));
+    run_front<finish_body>(executor, std::move(verb), std::move(handler), caller);
 }
 
 } // namespace colock::detail
