@@ -81,14 +81,18 @@ void clean_up::on_given_back(record& subject, release_outcome&& outcome, work& t
         give_back(subject, todo);
     } else if (subject.where() == phase::ending) {
         const bool failed = outcome.status == release_status::failed;
+        // What could have proven it is lost: no later attempt can.
+        const bool is_final = failed && outcome.error->cause == errc::lost;
         if (!std::exchange(subject.back().answered, true)) {
             subject.back().status = outcome.status;
             subject.back().error = std::move(outcome.error);
         }
-        if (failed)
+        if (failed && !is_final) {
             retry_later(subject, todo);
-        else
-            end(subject, true, todo);
+        } else {
+            subject.back().settles = subject.back().settles || failed;
+            end(subject, !failed, todo);
+        }
     }
 }
 

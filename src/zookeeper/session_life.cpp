@@ -8,6 +8,19 @@ namespace colock::zookeeper::detail {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+/// The number of the transaction that a write was carried out in; 0: the answer does not tell.
+std::int64_t transaction_of(const reply& written) noexcept
+{
+    auto newest = std::max(written.stat.created_in, written.stat.modified_in);
+    for (const auto& each : written.members)
+        newest = std::max(newest, each.stat.modified_in);
+    return newest;
+}
+
+} // namespace
+
 session_life::session_life(std::chrono::milliseconds session_timeout,
     std::optional<std::chrono::milliseconds> server_tick, std::optional<std::chrono::milliseconds> smallest_timeout)
     : server_tick_(server_tick), timeout_(session_timeout), smallest_timeout_(smallest_timeout), heart_(terms())
@@ -73,6 +86,8 @@ bool session_life::answered(const told_list& fresh, time_point now)
         if (!asked.writes || asked.answer.what > status::bad_version)
             continue;
         heart_.answered(asked.sent, now);
+        if (asked.answer.ok())
+            newest_transaction_ = std::max(newest_transaction_, transaction_of(asked.answer));
         proves = true;
     }
     return !proves || !connected() || raise();

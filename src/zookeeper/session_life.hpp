@@ -41,6 +41,8 @@ public:
     /// The timeout that leases count on: the smallest that any server may grant. A server shortens the session when it
     /// receives the request to go on with it, and the answer that would tell us may be lost.
     [[nodiscard]] std::chrono::milliseconds counted_timeout() const noexcept;
+    /// The highest number of a transaction of ours that the server has told in this session; 0 before the first.
+    [[nodiscard]] std::int64_t newest_transaction() const noexcept { return newest_transaction_; }
     /// So few ticks of the server's that leases are much shorter than that.
     [[nodiscard]] bool is_short() const noexcept;
     /// What a grant of now is tied to; null before it was connected.
@@ -67,6 +69,7 @@ private:
     std::chrono::milliseconds timeout_;
     std::optional<std::chrono::milliseconds> smallest_timeout_;
     std::int64_t id_ = 0;
+    std::int64_t newest_transaction_ = 0;
     handle::phase seen_ = handle::phase::disconnected;
     /// When the handshake was sent.
     time_point greeted_{};

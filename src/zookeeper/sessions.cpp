@@ -1,10 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/sessions.hpp"
 
+#include "core/jitter.hpp"
 #include "core/option_errors.hpp"
 
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -20,6 +22,13 @@ constexpr lease_clock::duration close_patience = 5s;
 constexpr lease_clock::duration last_patience = 250ms;
 /// Of nodes, in one turn.
 constexpr int most_removed = 256;
+/// Most outages are shorter than this, and need no probe. A shorter session is probed within its time, too.
+constexpr lease_clock::duration longest_first_probe_delay = 5s;
+
+lease_clock::duration first_probe_delay(const session_life& life)
+{
+    return std::min<lease_clock::duration>(life.counted_timeout() / 3, longest_first_probe_delay);
+}
 
 } // namespace
 
@@ -33,6 +42,7 @@ public:
     {
         hear([](sessions& all) {
             all.problem_ = nullptr;
+            all.end_probe();
             all.note_timeout();
             all.warn_of_short();
             all.remove_lost();
@@ -47,6 +57,8 @@ public:
         hear([](sessions& all) {
             all.problem_ = make_failure(errc::unavailable, "the connection was lost", asio::error::connection_reset);
             all.on(event::lost, asio::error::connection_reset);
+            if (all.talk_)
+                all.probe_history_in(first_probe_delay(all.talk_->life()));
         });
     }
     void on_unreachable(std::string_view why) noexcept override
@@ -95,7 +107,8 @@ private:
 sessions::sessions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
     remote::reports& told, watches& watched)
     : strand_(strand), owner_(owner), config_(config), reports_(told), watches_(watched), retry_(strand),
-      plan_(saturating_cast(config.idle_timeout), news_), smallest_timeout_(config.session.smallest_timeout)
+      probe_timer_(strand), plan_(saturating_cast(config.idle_timeout), news_),
+      smallest_timeout_(config.session.smallest_timeout)
 {
 }
 
@@ -218,9 +231,15 @@ void sessions::warn_of_short()
 
 void sessions::expired()
 {
+    go_on_in_another(make_failure(errc::unavailable, "the session has expired"));
+}
+
+void sessions::go_on_in_another(failure_ptr why)
+{
+    end_probe();
     talk_ = nullptr;
     inside_.clear();
-    problem_ = make_failure(errc::unavailable, "the session has expired");
+    problem_ = std::move(why);
     switch (plan_.current()) {
     case plan_type::phase::connecting:
         connect();
@@ -237,6 +256,63 @@ void sessions::expired()
     case plan_type::phase::ending:
         return;
     }
+}
+
+// A server refuses a session that has seen later transactions than the server has. If the ensemble was restored from a
+// backup, or has lost its data, all of its servers do, and the session would never end: not even its expiry is told.
+
+void sessions::probe_history_in(lease_clock::duration delay)
+{
+    // All clients of an ensemble are cut off at the same time.
+    probe_timer_.expires_after(colock::detail::spread(delay, 0.25));
+    probe_timer_.async_wait([self = owner_.keep(*this), delay, of = number_](const error_code& code) {
+        if (!code && self->number_ == of)
+            self->probe_history(delay);
+    });
+}
+
+void sessions::probe_history(lease_clock::duration delay)
+{
+    if (!talk_ || talk_->connected() || probe_)
+        return;
+    auto done = [all = std::weak_ptr(owner_.keep(*this)), delay](std::int64_t written_in) {
+        if (const auto self = all.lock())
+            self->history_probed(written_in, delay);
+    };
+    probe_ = history_probe::start(strand_, config_.session, std::move(done));
+}
+
+void sessions::history_probed(std::int64_t written_in, lease_clock::duration delay)
+{
+    end_probe();
+    if (!talk_ || talk_->connected())
+        return;
+    if (written_in != 0 && written_in <= talk_->life().newest_transaction()) {
+        history_lost(written_in);
+        return;
+    }
+    probe_history_in(std::min<lease_clock::duration>(2 * delay, talk_->life().counted_timeout()));
+}
+
+void sessions::end_probe()
+{
+    probe_timer_.cancel();
+    if (const auto old = std::exchange(probe_, nullptr))
+        close_at_server(old->stop(), 0);
+}
+
+void sessions::history_lost(std::int64_t written_in)
+{
+    const auto old = talk_;
+    const auto why = "the servers have lost their history: transaction " +
+                     std::to_string(old->life().newest_transaction()) + " was seen, and a new one has the number " +
+                     std::to_string(written_in) + "; the session is given up, and its locks are lost";
+    reports_.warn_once(why);
+    // What was sent in the session may still arrive where an older history has it.
+    lost_.add(number_, {.id = old->life().id()});
+    folders_ = {};
+    old->abandon();
+    go_on_in_another(make_failure(errc::unavailable, why));
 }
 
 void sessions::denied()
@@ -257,17 +333,23 @@ void sessions::refused()
 
 void sessions::close()
 {
+    end_probe();
     const auto old = std::exchange(talk_, nullptr);
     if (!old)
         return;
     inside_.clear();
     lost_.add(number_, {.id = old->life().id()});
+    close_at_server(old, number_);
+}
+
+void sessions::close_at_server(const std::shared_ptr<session>& old, remote::connection_number number)
+{
     closing_.push_back(old);
     const auto patience = plan_.out_of_time(lease_clock::now()) ? last_patience : close_patience;
-    old->close(patience, [self = owner_.keep(*this), which = old.get(), ended = number_](bool proven) {
+    old->close(patience, [self = owner_.keep(*this), which = old.get(), number](bool proven) {
         std::erase_if(self->closing_, [which](const auto& each) { return each.get() == which; });
         if (proven)
-            self->lost_.closed_by_server(ended);
+            self->lost_.closed_by_server(number);
         self->owner_.arm_turn();
         self->owner_.finish_close();
     });
@@ -295,6 +377,8 @@ void sessions::forked()
 {
     lost_.inherit(number_);
     talk_ = nullptr;
+    probe_ = nullptr;
+    probe_timer_.cancel();
     inside_.clear();
     on(event::forked);
 }

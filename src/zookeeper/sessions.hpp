@@ -7,6 +7,7 @@
 #include "remote/parts_owner.hpp"
 #include "remote/reports.hpp"
 #include "zookeeper/folder_memory.hpp"
+#include "zookeeper/history_probe.hpp"
 #include "zookeeper/line_memory.hpp"
 #include "zookeeper/residents.hpp"
 #include "zookeeper/session.hpp"
@@ -19,6 +20,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -88,12 +90,23 @@ private:
 
     void connect();
     void close();
+    /// \param number by which its unanswered requests are known; 0: it has none
+    void close_at_server(const std::shared_ptr<session>& old, remote::connection_number number);
     void retry_in(lease_clock::duration delay);
     void remove_lost();
     void note_timeout();
     void warn_of_short();
     void expired();
+    /// The session in use is over; the next one is made where it is needed.
+    void go_on_in_another(failure_ptr why);
     void denied();
+
+    /// Probes the history after that time, unless the session is connected again before.
+    void probe_history_in(lease_clock::duration delay);
+    void probe_history(lease_clock::duration delay);
+    void history_probed(std::int64_t written_in, lease_clock::duration delay);
+    void end_probe();
+    void history_lost(std::int64_t written_in);
 
     const asio::any_io_executor strand_;
     remote::parts_owner& owner_;
@@ -101,6 +114,7 @@ private:
     remote::reports& reports_;
     watches& watches_;
     asio::steady_timer retry_;
+    asio::steady_timer probe_timer_;
     remote::connection_news news_;
     plan_type plan_;
     bool used_ = false;
@@ -110,6 +124,8 @@ private:
     residents inside_;
     folder_memory folders_;
     line_memory lines_;
+    /// While the session in use is refused: finds out whether the ensemble has lost its history.
+    std::shared_ptr<history_probe> probe_;
     std::vector<std::shared_ptr<session>> closing_;
     failure_ptr problem_;
     remote::lost_requests lost_;

@@ -85,7 +85,8 @@ struct options
 ///
 /// Fair over all processes: who asks first is granted first, for each locker's own waiters in their order. Exclusive,
 /// shared and semaphore locks with and without ttl, with fences; waiters are woken by the release. Does no I/O:
-/// connects on first use, with one session that all its locks live in, and makes a new one when that has expired.
+/// connects on first use, with one session that all its locks live in, and makes a new one when that has expired or the
+/// servers have lost their history.
 ///
 /// Two holders are excluded as long as the servers' clocks run as fast as ours within a hundredth, and all members have
 /// the same limits of session timeouts or `smallest_session_timeout` is set: a lease ends here before the server can

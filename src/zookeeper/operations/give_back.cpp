@@ -16,10 +16,10 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-failure_ptr in_doubt()
+failure_ptr in_doubt(const error_code& cause)
 {
     return make_failure(errc::outcome_unknown,
-        "an earlier request of this acquisition was lost with its session, and cannot be proven to be dead");
+        "an earlier request of this acquisition was lost with its session, and cannot be proven to be dead", cause);
 }
 
 class give_back_operation final : public request_operation
@@ -171,8 +171,10 @@ private:
 
     void finish_in_doubt()
     {
+        // A session that is being closed may yet be proven to be over.
+        const auto cause = talks().closing() ? error_code() : make_error_code(errc::lost);
         end();
-        done_({release_status::failed, in_doubt()});
+        done_({release_status::failed, in_doubt(cause)});
     }
 
     void failed(delivery, failure_ptr why) override { done_({release_status::failed, std::move(why)}); }

@@ -272,6 +272,31 @@ BOOST_AUTO_TEST_CASE(election_of_ten_seconds_loses_nothing)
     check_end();
 }
 
+/// It refuses the session first, for it knows fewer transactions, and then everybody, until it has a leader again.
+BOOST_AUTO_TEST_CASE(follower_that_lags_behind_loses_nothing)
+{
+    const auto lags = servers.follower();
+    relay link(servers[servers.leader()].port());
+    auto& one = add(40s, zookeeper_url(link.port()));
+    auto held = run(one.acquire("k", {.ttl = 0ms}));
+    auto waits = queue(add(40s, url_of(servers.leader())));
+    servers.cut_off(lags);
+    run(run(one.acquire("other")).release(on_failure::raise));
+    link.refuse(true);
+    link.lead_to(servers[lags].port());
+    link.refuse(false);
+    // The history is looked at before that.
+    until([&, until = lease_clock::now() + 8s] { return lease_clock::now() > until; });
+    servers.cut_off(lags, false);
+    until([&] { return told->reconnections == 1; });
+    BOOST_TEST(held.held());
+    BOOST_TEST(run(held.is_locked()));
+    BOOST_TEST(told->warnings.empty());
+    run(held.release(on_failure::raise));
+    run(waits.get(io).release(on_failure::raise));
+    check_end();
+}
+
 BOOST_AUTO_TEST_CASE(a_leader_with_a_wrong_clock_ends_nothing_too_early_or_too_late)
 {
     constexpr std::size_t wrong = zookeeper_ensemble::size - 1;

@@ -126,6 +126,21 @@ BOOST_AUTO_TEST_CASE(a_longer_extension_without_an_answer_is_settled_for_as_long
     BOOST_TEST(on.locker->stats().unproven == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(release_that_can_never_be_proven_is_settled_unproven_and_not_tried_again)
+{
+    rig on(behind::elsewhere);
+    auto held = on.acquire("k", {.ttl = 1h});
+    on.script->next(operation::release, step::fail(errc::outcome_unknown, {}, errc::lost));
+    held = {};
+    on.advance_by_steps(10s, 500ms);
+    BOOST_TEST(on.script->count(operation::release) == 1U);
+    BOOST_TEST(on.script->count(operation::abandon) == 0U);
+    BOOST_TEST(on.locker->stats().settling == 0U);
+    BOOST_TEST(on.locker->stats().settled == 1U);
+    BOOST_TEST(on.locker->stats().unproven == 1U);
+    on.wind_down();
+}
+
 BOOST_AUTO_TEST_CASE(a_claim_whose_release_may_still_arrive_is_not_granted_again)
 {
     rig on(behind::elsewhere, {.retry = retry_policy::fixed(100ms)});

@@ -170,6 +170,30 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_fails_suspends_nothing)
     BOOST_TEST(!life.bound());
 }
 
+BOOST_AUTO_TEST_CASE(newest_transaction_is_the_highest_that_an_answered_write_was_carried_out_in)
+{
+    BOOST_TEST(connect(now));
+    BOOST_TEST(life.newest_transaction() == 0);
+    const auto answer = [&](bool writes, reply got) {
+        request asked({}, writes);
+        asked.answer = std::move(got);
+        told_list fresh;
+        fresh.push_back(asked);
+        static_cast<void>(life.answered(fresh, now));
+        fresh.clear();
+    };
+    answer(true, {.what = status::ok, .stat = {.created_in = 7, .modified_in = 9}});
+    BOOST_TEST(life.newest_transaction() == 9);
+    answer(true, {.what = status::ok, .stat = {.created_in = 8}});
+    answer(true, {.what = status::no_node, .stat = {.modified_in = 12}});
+    answer(true, {.what = status::unanswered});
+    // What is read may be older than what was written.
+    answer(false, {.what = status::ok, .stat = {.modified_in = 13}});
+    BOOST_TEST(life.newest_transaction() == 9);
+    answer(true, {.what = status::ok, .members = {{}, {.what = status::ok, .stat = {.modified_in = 11}}}});
+    BOOST_TEST(life.newest_transaction() == 11);
+}
+
 BOOST_AUTO_TEST_CASE(its_end_ends_its_bound)
 {
     BOOST_TEST(connect(now));
