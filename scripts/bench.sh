@@ -1,15 +1,29 @@
 #!/usr/bin/env bash
 # Builds and runs the benchmark.
 #
-#   scripts/bench.sh [OPTION]...               (scripts/bench.sh --help lists the benchmark's options)
-#   scripts/bench.sh --backend redis ...       starts a Redis server for the run (redis://HOST:PORT: takes that one)
-#   scripts/bench.sh --backend zookeeper ...   the same of ZooKeeper; likewise mongodb
-#   scripts/bench.sh --backend redis --peers   runs other lock libraries for that backend beside it, in turn
-#   scripts/bench.sh --docs ...                writes the numbers and the chart into docs/benchmarks.md
+#   scripts/bench.sh [OPTION]...
+#
+#   --backend URL       what to measure; default: memory:. For redis, zookeeper or mongodb a server is started for the
+#                       run, for redis://HOST:PORT and the like that server is used
+#   --peers             runs other lock libraries for that backend, too, in turn
+#   --docs              writes the numbers and the chart into docs/benchmarks.md
+#   --part NAME         only uncontended, waiters, hand-off, load or (by name alone) listing; in memory also verbs or
+#                       allocations, on Redis contended, stalls or growth, on ZooKeeper contended, processes, fail-over
+#                       or stalls; default: all
+#   --concurrency N     coroutines of the load; default: 64
+#   --keys N            keys of the load; default: 1000
+#   --seconds S         of each part of the run; default: 2
+#   --rounds N          with --peers: how often each library is measured; default: 3
+#   --begins SECOND     for one of several processes: when it starts to count
+#   --json FILE         also writes the numbers there; likewise --markdown FILE as tables, --svg FILE as a chart
+#   --threaded          starts and ends a thread first, so that mutexes and reference counts are those of a program
+#                       with threads
+#   --check             exits with 1 if a limit is missed; --check-counts: only for numbers that do not depend on time
 #
 # The other libraries are installed into the cache, in the versions that benchmarks/peers names; one that cannot be
-# installed is named as missing. It ends with 77 where no server can be had.
+# installed is named as missing. Exits with 77 if no server can be had.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bench=${COLOCK_BENCH:-$root/build/release/benchmarks/colock-bench}
 . "$root/scripts/environment.sh"

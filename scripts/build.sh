@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Builds into build/PRESET.
 #
-#   scripts/build.sh [release|debug|asan|tsan] [TARGET]...     (debug and everything, if nothing is named)
+#   scripts/build.sh [release|debug|asan|tsan] [TARGET]...
+#
+# Without a preset: debug. Without a target: everything. With COLOCK_WARNINGS_AS_ERRORS=ON a warning fails the build.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 preset=${1:-debug}
@@ -21,6 +24,7 @@ fresh=()
 [ -f "build/$preset/build.ninja" ] || fresh=(--fresh)
 
 echo "build: $preset"
-cmake --preset "$preset" "${fresh[@]}" --log-level=NOTICE >/dev/null
+cmake --preset "$preset" "${fresh[@]}" --log-level=NOTICE \
+    -DCMAKE_COMPILE_WARNING_AS_ERROR="${COLOCK_WARNINGS_AS_ERRORS:-OFF}" >/dev/null
 [ $# -gt 1 ] || set -- "$preset" all
 cmake --build --preset "$preset" --target "${@:2}"

@@ -7,6 +7,7 @@
 # least one check. Code in a row that ends with a semicolon is a line of that test (white space and line breaks aside), and
 # each test of test/docs/coming_from is named by a row. A test whose server is not there is reported as skipped, with the exit code 77.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 page=docs/coming-from.md

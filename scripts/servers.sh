@@ -24,6 +24,7 @@
 #   COLOCK_MONGODB_OPTIONS     those that it has beside its port and its folder
 #   COLOCK_TOXIPROXY       the Toxiproxy server binary
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 say() { printf 'servers: %s\n' "$*"; }

@@ -6,6 +6,7 @@
 # A line <!-- snippet: FILE NAME --> stands before a code block that is the part of FILE between its lines "//[ NAME"
 # and "//]", or "#[ NAME" and "#]". Every block of C++ or CMake has to have one.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 fail() {

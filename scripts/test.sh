@@ -3,6 +3,7 @@
 #
 #   scripts/test.sh [release|debug|asan|tsan] [CTEST_OPTION]...     (debug, if none is named)
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/environment.sh
 
