@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034
 # Sourced in bash, by the scripts here and by anyone who calls cmake by hand: what to build with, and where it is.
-# Changes only the environment; whatever is set already is kept.
+# Changes only the environment, and keeps what is set already.
 
 colock_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 colock_cache=${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/colock
@@ -13,6 +13,14 @@ colock_curator_classes+=/usr/share/java/slf4j-simple.jar
 colock_mongodb=$colock_cache/secantus-0.7.0b3
 colock_mongodb_native=$colock_cache/secantus-native-0.5.3-beta.196
 colock_zookeeper_classes=/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar
+
+# Base addresses of the archives from which the system's own apt takes Debian's main packages, one per line.
+colock_debian_archives() {
+    # shellcheck disable=SC2016 # apt's own variables
+    apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+        awk -v release="$(. /etc/os-release && echo "$VERSION_CODENAME")" \
+            '$2 == release && $3 == "main" && !seen[$1]++ { print $1 }'
+}
 
 # A user's own Boost comes first, through Boost_DIR or CMAKE_PREFIX_PATH.
 if [ -d "$colock_boost" ]; then

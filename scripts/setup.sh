@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Installs what colock is built and tested with. Run again, it finds everything in place and ends at once.
 #
-#   scripts/setup.sh [build|sanitizers|format|servers|zookeeper|mongodb|mongodb_native|peers]...     (build, if nothing is named)
+#   scripts/setup.sh [build|sanitizers|format|debootstrap|servers|zookeeper|mongodb|mongodb_native|peers]...
+#
+# Without a name: build.
 #
 # Debian 12 and 13: what is missing comes from the system's own package archive; Boost 1.92, which is newer than both, is
 # unpacked into ${XDG_CACHE_HOME:-~/.cache}/colock. Other systems: says what to install.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 boost_version=1.92 # the folders' names in environment.sh follow
@@ -78,12 +81,9 @@ boost_is_there() {
 
 # Debian's trixie-backports carries it; the packages are unpacked, not installed, and the system's apt is left as it is.
 fetch_boost() {
-    local codename archive archives apt=$scratch/apt unpacked=$scratch/unpacked
-    codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
-    # shellcheck disable=SC2016 # apt's own variables
-    archives=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
-        awk -v release="$codename" '$2 == release && $3 == "main" && !seen[$1]++ { print $1 }')
-    [ -n "$archives" ] || fail "apt has no archive for $codename main, so Boost $boost_version cannot be had; set Boost_DIR"
+    local archive archives apt=$scratch/apt unpacked=$scratch/unpacked
+    archives=$(colock_debian_archives)
+    [ -n "$archives" ] || fail "apt has no archive of Debian's main packages, so Boost $boost_version cannot be had; set Boost_DIR"
 
     mkdir -p "$apt"/{lists,cache/archives}/partial "$apt/none" "$apt/packages" "$unpacked"
     local private=(
@@ -154,6 +154,12 @@ setup_format() {
     need 'have clang-format-19' clang-format-19 "clang-format 19"
     install_missing
     say "format: ready"
+}
+
+setup_debootstrap() {
+    need 'have debootstrap' debootstrap "debootstrap"
+    install_missing
+    say "debootstrap: ready"
 }
 
 toxiproxy_is_there() { [ -n "${COLOCK_TOXIPROXY:-}" ] || [ -x "$colock_toxiproxy" ]; }
@@ -286,8 +292,8 @@ log=$scratch/log
 [ $# -gt 0 ] || set -- build
 for part; do
     case $part in
-    build | sanitizers | format | servers | zookeeper | mongodb | mongodb_native | peers) ;;
-    *) fail "unknown part '$part'; known: build, sanitizers, format, servers, zookeeper, mongodb, mongodb_native, peers" ;;
+    build | sanitizers | format | debootstrap | servers | zookeeper | mongodb | mongodb_native | peers) ;;
+    *) fail "unknown part '$part'; known: build, sanitizers, format, debootstrap, servers, zookeeper, mongodb, mongodb_native, peers" ;;
     esac
 done
 for part; do "setup_$part"; done
