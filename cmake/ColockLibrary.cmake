@@ -1,3 +1,9 @@
+# A unity build includes the source files into another one. GCC then warns of every coroutine that keeps an object whose
+# type is in the anonymous namespace of a source file, as if that type were defined in a header.
+function(colock_allow_unity_build target)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endfunction()
+
 # colock_add_library(NAME
 #     HEADERS header...       public headers, relative to include/colock
 #     SOURCES source...
@@ -22,8 +28,14 @@ function(colock_add_library name)
         CXX_EXTENSIONS OFF
         POSITION_INDEPENDENT_CODE ON
         VERIFY_INTERFACE_HEADER_SETS ${COLOCK_DEVELOPER})
+    # A unity build takes a third of the compiler's time. CMAKE_UNITY_BUILD decides if it is set.
+    if(NOT DEFINED CMAKE_UNITY_BUILD)
+        set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+    endif()
     if(COLOCK_DEVELOPER)
         colock_warnings(${target})
+    else()
+        colock_allow_unity_build(${target})
     endif()
 
     set(needs ${arg_PUBLIC} ${arg_PRIVATE})
