@@ -94,7 +94,9 @@ public:
 
     /// The live holders of a key.
     virtual void start_inspect(std::string key, completion<list_outcome> done);
-    /// The administrator's release: removes all holders of a key, and returns what it removed.
+    /// The administrator's release: removes the holders of a key that a look of its own has found, and returns what it
+    /// removed. The removal names them: what was granted, handed over or adopted after that look is left alone, however
+    /// late the request arrives. An empty answer means that none of those that were found was left.
     virtual void start_break(std::string key, completion<list_outcome> done);
     /// The live holders that match, in pages: the first with an empty cursor, each other with the `next` of the one
     /// before it. A page may be empty, and is small enough to hold nobody up. What is granted or ends meanwhile may be

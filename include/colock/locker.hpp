@@ -142,9 +142,11 @@ public:
     /// without ttl. It goes in steps, each with an operation timeout of its own. If one fails, what was removed until
     /// then is returned; it throws if that is nothing. A cancelled purge does not tell what it has removed.
     [[nodiscard]] asio::awaitable<std::vector<lock_status>> purge(std::size_t limit = 0) const;
-    /// The administrator's release: removes all holders of a key and returns what they were. Handles of this locker
-    /// hear `lost` (broken) at once, others at their next renewal. That includes a handle whose grant is still on its
-    /// way to the caller: it is lost when the caller gets it, or as soon as the backend has been asked about it.
+    /// The administrator's release: looks who holds the key, removes the holders found and returns what they were. A
+    /// lock that was granted or adopted after that look is left alone. If the result is empty, none of those found was
+    /// left. Handles of this locker hear `lost` (broken) at once, others at their next renewal. That includes a handle
+    /// whose grant is still on its way to the caller: it is lost when the caller gets it, or as soon as the backend has
+    /// been asked about it.
     [[nodiscard]] asio::awaitable<std::vector<lock_status>> break_lock(std::string key) const;
 
     /// The locks that this locker holds now, oldest first.

@@ -397,7 +397,7 @@ local time = redis.call('TIME')
 return type(score) == 'string' and tonumber(score) > time[1] * 1000 + time[2] / 1000 and 1 or 0
 )lua";
 
-// probe lock...; -> {key, 'x' or 's', value, remaining ms or -1} per live holder
+// probe lock...; whether other types are refused -> {key, 'x' or 's', value, remaining ms or -1} per live holder
 constexpr std::string_view inspect = R"lua(
 redis.call('DEL', KEYS[1])
 local time = redis.call('TIME')
@@ -418,42 +418,48 @@ for i = 2, #KEYS do
                 found[#found + 1] = {KEYS[i], 's', members[m], members[m + 1] - now}
             end
         end
+    elseif ARGV[1] == '1' and kind ~= 'none' then
+        return redis.error_reply('WRONGTYPE the key holds a ' .. kind)
     end
 end
 return found
 )lua";
 
-// lock probe intent; what the names of indexes begin with, or nothing -> as inspect
-// What is removed leaves the index of its group, whose id is the end of its value: whoever held it may be no more, and
-// a lock without ttl would be in it for ever.
-constexpr std::string_view break_key = R"lua(
+// lock probe; what the names of indexes begin with, value... -> as inspect, of those that were removed
+// Removes the holders that inspect has shown, and no others, because the request may arrive long after that look. A
+// reader that was alone may have become a member since. The index of its group must not name a holder that was removed:
+// the process that held the lock may have ended, and the entry of a lock without ttl would stay forever.
+constexpr std::string_view break_holders = R"lua(
 redis.call('DEL', KEYS[2])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local found = {}
-local kind = redis.call('TYPE', KEYS[1]).ok
-if kind == 'string' then
-    local value = redis.call('GET', KEYS[1])
-    found[1] = {KEYS[1], string.byte(value) == 115 and 's' or 'x', value, redis.call('PTTL', KEYS[1])}
-elseif kind == 'zset' then
-    local members = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
-    for m = 1, #members, 2 do
-        if members[m + 1] == 'inf' then
-            found[#found + 1] = {KEYS[1], 's', members[m], -1}
-        elseif tonumber(members[m + 1]) > now then
-            found[#found + 1] = {KEYS[1], 's', members[m], members[m + 1] - now}
+local function removed(value, mode, remaining)
+    found[#found + 1] = {KEYS[1], mode, value, remaining}
+    local first = mode == 's' and 2 or 1
+    local group = ARGV[1] ~= '' and string.match(value, '%z([^%z]+)$')
+    if group then leave(ARGV[1] .. group, string.sub(value, first, first + 31) .. KEYS[1]) end
+end
+local value = redis.pcall('GET', KEYS[1])
+for i = 2, value and #ARGV or 1 do
+    if value == ARGV[i] then
+        local remaining = redis.call('PTTL', KEYS[1])
+        redis.call('DEL', KEYS[1])
+        removed(value, string.byte(value) == 115 and 's' or 'x', remaining)
+        break
+    elseif type(value) == 'table' and ARGV[1] ~= '' then
+        local score = redis.pcall('ZSCORE', KEYS[1], ARGV[i])
+        if type(score) == 'string' then
+            redis.call('ZREM', KEYS[1], ARGV[i])
+            if score == 'inf' then removed(ARGV[i], 's', -1)
+            elseif tonumber(score) > now then removed(ARGV[i], 's', score - now) end
         end
     end
-elseif kind ~= 'none' then
-    return redis.error_reply('WRONGTYPE the key holds a ' .. kind)
 end
-redis.call('DEL', KEYS[1], KEYS[3])
-for i = 1, #found do
-    local first = found[i][2] == 's' and 2 or 1
-    local group = ARGV[1] ~= '' and string.match(found[i][3], '%z([^%z]+)$')
-    if group then leave(ARGV[1] .. group, string.sub(found[i][3], first, first + 31) .. KEYS[1]) end
+if #found > 0 then
+    if type(value) == 'table' then settle(KEYS[1]) end
+    redis.pcall('PUBLISH', KEYS[1], '')
 end
-redis.pcall('PUBLISH', KEYS[1], '')
 return found
 )lua";
 
@@ -503,7 +509,7 @@ const scripts& scripts::get()
         script(std::string(lua::valid)),
         script(std::string(lua::valid_shared)),
         script(std::string(lua::inspect)),
-        of_groups(lua::break_key),
+        of_groups(lua::break_holders),
         script(std::string(lua::sweep)),
         of_groups(detail::release_members),
         of_groups(detail::act_on_members),

@@ -62,7 +62,7 @@ struct scripts
     script valid;
     script valid_shared;
     script inspect;
-    script break_key;
+    script break_holders;
     script sweep;
     script release_members;
     script act_on_members;

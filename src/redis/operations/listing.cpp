@@ -24,6 +24,7 @@ constexpr std::string_view cursor_name = "redis";
 constexpr std::size_t keys_per_scan = 1000;
 constexpr std::size_t keys_per_script = 200;
 constexpr std::size_t swept_per_script = 500;
+constexpr std::size_t removed_per_script = 1000;
 /// Of one page or step: among keys that are not asked for, it would take long to find any.
 constexpr std::size_t most_scans = 16;
 constexpr std::size_t enough_told = 256;
@@ -65,6 +66,10 @@ failure_ptr add_rows(const settings& config, const reply& answer, const filter& 
 
 namespace {
 
+/// Tells the holders of a key, or removes them.
+///
+/// Those to be removed are looked at first and then named, because a request may be carried out long after it was sent:
+/// whoever holds the key by then is not concerned.
 class key_operation final : public script_operation
 {
 public:
@@ -77,25 +82,66 @@ private:
     void push(boost::redis::request& request, script::form form) override
     {
         const auto key = lock_key(config(), key_);
-        if (purpose_ == key_purpose::inspect)
-            scripts::get().inspect.push(request, form, 2, config().probe_key, key);
-        else
-            scripts::get().break_key.push(request, form, 3, key, config().probe_key,
-                config().plain() ? key_name{config().probe_key, {}} : intent_key(config(), key_),
-                config().group_prefix);
+        if (looks()) {
+            scripts::get().inspect.push(
+                request, form, 2, config().probe_key, key, purpose_ == key_purpose::remove ? 1 : 0);
+            return;
+        }
+        const auto& used = scripts::get().break_holders;
+        const bool whole = form == script::form::whole;
+        std::vector<std::string> words{whole ? std::string(used.text()) : used.digest(), "2", key.text(),
+            config().probe_key, config().group_prefix};
+        const auto part = std::min(holders_.size(), removed_per_script);
+        words.insert(words.end(), holders_.end() - static_cast<std::ptrdiff_t>(part), holders_.end());
+        request.push_range(whole ? "EVAL" : "EVALSHA", words);
     }
-    void answered(operation_ptr) override
+    void answered(operation_ptr self) override
     {
-        list_outcome outcome;
-        outcome.error = add_rows(config(), replies[0], which_, outcome.locks);
-        done_(std::move(outcome));
+        const bool looked = looks();
+        if (!looked || purpose_ == key_purpose::inspect)
+            outcome_.error = add_rows(config(), replies[0], which_, outcome_.locks);
+        else if (!replies[0].is(reply::kind::array))
+            outcome_.error = refusal(replies[0]);
+        if (outcome_.error) {
+            fail(std::move(outcome_.error));
+            return;
+        }
+        if (!looked) {
+            removes_ = true;
+            holders_.resize(holders_.size() - std::min(holders_.size(), removed_per_script));
+        } else if (purpose_ == key_purpose::remove) {
+            for (const auto& row : replies[0].items)
+                holders_.push_back(row.at(2).text);
+        }
+        if (holders_.empty())
+            done_(std::move(outcome_));
+        else
+            resubmit(std::move(self));
     }
-    void failed(delivery, failure_ptr why) override { done_({{}, std::move(why)}); }
+    void failed(delivery, failure_ptr why) override { fail(std::move(why)); }
+
+    /// True until a look has shown who is to be removed.
+    [[nodiscard]] bool looks() const noexcept { return holders_.empty(); }
+
+    void fail(failure_ptr why)
+    {
+        // A look changes nothing. What was removed in parts is no failure that has changed nothing.
+        if (looks() && purpose_ == key_purpose::remove && why->code == errc::outcome_unknown)
+            why = make_failure(errc::unavailable, why->detail, why->cause);
+        else if (removes_ && why->code != errc::outcome_unknown)
+            why = make_failure(errc::outcome_unknown, why->detail, why->cause);
+        done_({.error = std::move(why)});
+    }
 
     const std::string key_;
     const key_purpose purpose_;
     const filter which_;
     completion<list_outcome> done_;
+    /// What is stored of those that the look has shown and that are still to be removed.
+    std::vector<std::string> holders_;
+    /// Some were removed.
+    bool removes_ = false;
+    list_outcome outcome_;
 };
 
 std::string glob_escaped(std::string_view text)
@@ -154,6 +200,8 @@ private:
         words.insert(words.end(), batch_.begin(), batch_.end());
         if (purpose_ == walk_purpose::sweep)
             words.push_back(limit);
+        else
+            words.emplace_back("0");
         request.push_range(words.front(), words.begin() + 1, words.end());
     }
     [[nodiscard]] std::size_t most_of_batch() const noexcept

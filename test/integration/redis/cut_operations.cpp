@@ -78,7 +78,6 @@ std::vector<cut_operation> cut_operations()
     const auto list = [](adapter& backend) { return backend.list({}); };
     const auto purge = [](adapter& backend) { return backend.purge(0); };
     const auto inspect = [](adapter& backend) { return backend.inspect("k"); };
-    const auto break_key = [](adapter& backend) { return backend.break_key("k"); };
 
     return {
         {"create", kind::one_request, "SET", create(exclusive), locked},
@@ -173,7 +172,6 @@ std::vector<cut_operation> cut_operations()
         {"valid", kind::script, "EVALSHA", held(exclusive, valid)},
         {"valid shared", kind::script, "EVALSHA", held(shared, valid)},
         {"inspect", kind::script, "EVALSHA", of_all(inspect)},
-        {"break", kind::script, "EVALSHA", of_all(break_key), free},
         {"list, its pages", kind::one_request, "SCAN", of_all(list)},
         {"list, what they hold", kind::script, "EVALSHA", of_all(list)},
         {"purge, its pages", kind::one_request, "SCAN", of_all(purge)},

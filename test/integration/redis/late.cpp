@@ -52,9 +52,114 @@ struct late_link
     std::optional<locker> on;
 };
 
+/// How a lock came to its holder after a break had been sent.
+enum class later : unsigned char
+{
+    granted,
+    handed_over,
+    adopted,
+};
+
+lock pass_on(asio::io_context& io, const locker& others, lock first, later how)
+{
+    if (how == later::adopted)
+        return run_coro(io, others.adopt(run_coro(io, first.detach()), {.ttl = 60s}));
+    if (how == later::granted) {
+        run_coro(io, first.release(on_failure::raise));
+        return run_coro(io, others.acquire("k", {.ttl = 60s}));
+    }
+    auto waiting = start(io, others.acquire("k", {.ttl = 60s}));
+    run_until(io, [&] { return others.stats().waiting == 1; });
+    run_coro(io, first.release(on_failure::raise));
+    return waiting.get(io);
+}
+
+/// A break of "k" over the link, of which nothing arrives until the link delivers it: its look, or the removal of what
+/// the look has shown.
+void lose_break(late_link& f, bool after_look)
+{
+    // The server knows the scripts by their digests from now on.
+    f.server({"SET", "{colock}:other", stored_holder('a'), "PX", "60000"});
+    BOOST_TEST(run_coro(f.io, f.on->break_lock("other")).size() == 1U);
+    const auto cuts = f.between.cuts();
+    if (after_look)
+        f.between.cut_at("EVALSHA", loss::time);
+    else
+        f.between.hold();
+    auto breaking = start(f.io, f.on->break_lock("k"));
+    if (after_look) {
+        run_until(f.io, [&] { return f.between.cuts() > cuts; });
+        f.between.hold();
+        f.between.deliver_replies();
+    }
+    run_until(f.io, [&] { return f.between.keeps(); });
+    f.between.hang_up();
+    try {
+        breaking.get(f.io);
+        BOOST_ERROR("answered, although nothing could pass");
+    } catch (const error& failed) {
+        // A look that was lost has changed nothing.
+        BOOST_TEST((failed.code() == (after_look ? errc::outcome_unknown : errc::unavailable)), failed.what());
+    }
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(redis_late_requests)
+
+BOOST_AUTO_TEST_CASE(a_break_that_arrives_late_spares_later_holders)
+{
+    for (const bool after_look : {false, true}) {
+        for (const auto how : {later::granted, later::handed_over, later::adopted}) {
+            BOOST_TEST_CONTEXT("after its look: " << after_look << ", case " << static_cast<int>(how))
+            {
+                late_link f(false);
+                const locker others(redis::make_adapter(f.io.get_executor(), {.url = f.server.url()}));
+                auto first = run_coro(f.io, others.acquire("k", {.ttl = 60s}));
+                lose_break(f, after_look);
+                auto second = pass_on(f.io, others, std::move(first), how);
+                f.between.deliver();
+                BOOST_TEST(run_coro(f.io, second.is_locked()));
+                BOOST_TEST(!run_coro(f.io, others.try_acquire("k")));
+                run_coro(f.io, second.release(on_failure::raise));
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_break_that_arrives_late_spares_later_readers_and_removes_those_it_has_seen)
+{
+    for (const int before : {1, 2}) {
+        late_link f(false);
+        client_side others({.url = f.server.url()});
+        const std::vector<plain_claim_ptr> seen{driver::shared("k", 0, 60s), driver::shared("k", 0, 0s)};
+        const auto newer = driver::shared("k", 0, 90s);
+        for (int i = 0; i < before; ++i)
+            others.speak.grant(seen[static_cast<std::size_t>(i)]);
+        lose_break(f, true);
+        others.speak.grant(newer);
+        f.between.deliver();
+        for (const auto& each : seen)
+            others.speak.check_not_held(each);
+        others.speak.check_held(newer);
+        BOOST_TEST((f.stored("k") > 60s && f.stored("k") <= 90s));
+        others.speak.give_back(newer);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_break_of_more_readers_than_one_script_removes_removes_all)
+{
+    redis_server server;
+    client_side some({.url = server.url()});
+    std::vector<plain_claim_ptr> readers;
+    for (int i = 0; i < 1500; ++i) {
+        readers.push_back(driver::shared("k", 0, 60s));
+        some.speak.grant(readers.back());
+    }
+    BOOST_TEST(some.speak.break_key("k").size() == readers.size());
+    BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
+    BOOST_TEST(some.speak.break_key("k").empty());
+}
 
 BOOST_AUTO_TEST_CASE(no_lease_outlasts_a_shorter_extension_that_may_still_arrive)
 {

@@ -54,6 +54,12 @@ private:
     std::size_t at_ = 0;
 };
 
+/// What another holder's adapter would store: a token of `digit`s, a time, and nothing to tell of its owner.
+[[nodiscard]] inline std::string stored_holder(char digit, bool is_reader = false)
+{
+    return std::string(is_reader ? "s" : "") + std::string(43, digit) + std::string(3, '\0');
+}
+
 /// A redis-server of its own, in a temporary folder.
 class redis_server
 {
