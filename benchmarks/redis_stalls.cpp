@@ -23,7 +23,7 @@ public:
     waiters(const race& at, const std::string& url, std::size_t size) : multitude(size), at_(at)
     {
         // Each script sets some, so that the server has time for others in between.
-        for_each_part("redis.call('SET', '{colock}:stall:' .. i, string.rep('f', 32), 'PX', 600000)");
+        for_each_part("redis.call('SET', '{colock}:stall:' .. i, string.rep('f', 43) .. '\\0\\0\\0', 'PX', 600000)");
         connect(url);
     }
     ~waiters() override { for_each_part("redis.call('DEL', '{colock}:stall:' .. i)"); }

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/scripts.hpp"
 
+#include "redis/scripts_of_forms.hpp"
 #include "redis/scripts_of_groups.hpp"
 #include "redis/scripts_of_several.hpp"
 
@@ -32,12 +33,17 @@ namespace lua {
 
 // fence; least -> 1
 // Lifts the counter to the server's microseconds, and to what has been given out already. PERSIST is the first write
-// because it is allowed when the server is out of memory, and the SET after it then is too.
+// because it is allowed when the server is out of memory, and the SET after it then is too. What is no number is not
+// our counter, and is left alone.
 constexpr std::string_view anchor = R"lua(
+local known = redis.call('GET', KEYS[1]) or '0'
+if not string.find(known, '^%d+$') then
+    return redis.error_reply('WRONGTYPE the fence counter is a value of another program')
+end
 redis.call('PERSIST', KEYS[1])
 local time = redis.call('TIME')
 local least = math.max(time[1] * 1000000 + time[2], tonumber(ARGV[1]))
-if tonumber(redis.call('GET', KEYS[1]) or '0') < least then
+if tonumber(known) < least then
     redis.call('SET', KEYS[1], string.format('%.0f', least))
 end
 return 1
@@ -47,43 +53,50 @@ return 1
 // intent]}
 constexpr std::string_view acquire = R"lua(
 local ttl = tonumber(ARGV[2])
-local token = string.sub(ARGV[1], 1, 32)
+local own = string.sub(ARGV[1], 1, 32)
 local function set()
     if ttl > 0 then return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) end
     return redis.call('SET', KEYS[1], ARGV[1], 'NX')
 end
 local function busy_with_readers(remaining, owner)
     if ARGV[3] == '0' then return {0, remaining, owner} end
-    redis.call('SET', KEYS[3], token, 'PX', ARGV[3])
+    local intent = redis.pcall('GET', KEYS[3])
+    if intent and not (type(intent) == 'string' and string.find(intent, token)) then
+        return redis.error_reply(foreign)
+    end
+    redis.call('SET', KEYS[3], own, 'PX', ARGV[3])
     return {0, remaining, owner, 1}
 end
 if not set() then
     local value = redis.pcall('GET', KEYS[1])
     if type(value) == 'string' then
-        if string.byte(value) == 115 then
+        if not string.find(value, holder) then
+            return redis.error_reply(foreign)
+        elseif string.byte(value) == 115 then
             return busy_with_readers(redis.call('PTTL', KEYS[1]), string.sub(value, 34))
-        elseif string.sub(value, 1, 32) ~= token then
+        elseif string.sub(value, 1, 32) ~= own then
             return {0, redis.call('PTTL', KEYS[1]), string.sub(value, 33)}
         end
         if ttl > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) else redis.call('PERSIST', KEYS[1]) end
     else
         local kind = redis.call('TYPE', KEYS[1]).ok
         if kind ~= 'zset' then return redis.error_reply('WRONGTYPE the key holds a ' .. kind) end
+        local refused, _, last = look(KEYS[1], reader)
+        if refused then return refused end
+        if last == 'inf' then return busy_with_readers(-1, '') end
         local time = redis.call('TIME')
         local now = time[1] * 1000 + math.floor(time[2] / 1000)
-        redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-        if not set() then
-            local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
-            return busy_with_readers(last == 'inf' and -1 or last - now, '')
-        end
+        if tonumber(last) > now then return busy_with_readers(last - now, '') end
+        sweep(KEYS[1], now, reader)
+        if not set() then return busy_with_readers(0, '') end
     end
 end
-if ARGV[4] == '1' and redis.call('GET', KEYS[3]) == token then redis.call('DEL', KEYS[3]) end
-local refused = KEYS[4] and enter(KEYS[4], token .. KEYS[1], ttl)
+if ARGV[4] == '1' and redis.pcall('GET', KEYS[3]) == own then redis.call('DEL', KEYS[3]) end
+local refused = KEYS[4] and enter(KEYS[4], own .. KEYS[1], ttl)
 local fence = refused or redis.pcall('INCR', KEYS[2])
 if type(fence) == 'table' then
     redis.call('DEL', KEYS[1])
-    if KEYS[4] then leave(KEYS[4], token .. KEYS[1]) end
+    if KEYS[4] then leave(KEYS[4], own .. KEYS[1]) end
     return fence
 end
 return {1, fence}
@@ -108,6 +121,8 @@ return {1, 0}
 // member, which is all that is needed of its expiry: the members' own are their scores.
 constexpr std::string_view acquire_shared = R"lua(
 local left = redis.call('PTTL', KEYS[1])
+local strangers = left ~= -2 and look(KEYS[1], reader)
+if strangers then return strangers end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ttl, limit = tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -117,6 +132,7 @@ local added = redis.pcall('ZADD', KEYS[1], 'NX', expiry, ARGV[1])
 if type(added) == 'table' then
     local value = redis.pcall('GET', KEYS[1])
     if type(value) ~= 'string' then return added end
+    if not string.find(value, holder) then return redis.error_reply(foreign) end
     alone = value == ARGV[1]
     if alone then
         left = -2
@@ -136,16 +152,18 @@ if added == 1 or added == 0 and tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]))
     local writer = redis.call('PTTL', KEYS[3])
     if writer ~= -2 then
         redis.call('ZREM', KEYS[1], ARGV[1])
+        local intent = redis.pcall('GET', KEYS[3])
+        if type(intent) ~= 'string' or not string.find(intent, token) then return redis.error_reply(foreign) end
         return {0, writer, ''}
     end
 end
 if added == 0 then redis.call('ZADD', KEYS[1], 'XX', expiry, ARGV[1]) end
 if limit > 0 and not alone then
-    redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+    sweep(KEYS[1], now, reader)
     if redis.call('ZCARD', KEYS[1]) > limit then
         redis.call('ZREM', KEYS[1], ARGV[1])
         local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
-        return {0, first[2] == 'inf' and -1 or first[2] - now, string.sub(first[1], 34)}
+        return {0, first[2] == 'inf' and -1 or math.max(first[2] - now, 0), string.sub(first[1], 34)}
     end
 end
 if ttl == 0 then redis.call('PERSIST', KEYS[1])
@@ -216,13 +234,13 @@ if value == ARGV[1] or value == ARGV[2] then
     if ttl > 0 and (left < 0 or left > ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
     return fence
 end
-if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then
-    redis.call('DEL', KEYS[3])
-    return 0
-end
+redis.call('DEL', KEYS[3])
+if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then return 0 end
+local strangers = look(KEYS[1], reader)
+if strangers then return strangers end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+sweep(KEYS[1], now, reader)
 local held = ARGV[1]
 local before = redis.call('ZSCORE', KEYS[1], held)
 if not before then
@@ -234,8 +252,7 @@ local fence, refused = adopts(held)
 if refused then return refused end
 redis.call('ZADD', KEYS[1], ttl > 0 and now + ttl or '+inf', ARGV[2])
 if held ~= ARGV[2] then redis.call('ZREM', KEYS[1], held) end
-local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
-if last == 'inf' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIREAT', KEYS[1], last) end
+settle(KEYS[1], reader)
 if ttl > 0 and (before == 'inf' or tonumber(before) > now + ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
 return fence
 )lua";
@@ -320,18 +337,13 @@ if value == ARGV[1] then
     redis.pcall('PUBLISH', KEYS[1], '')
     return 1
 end
-local held = 0
-if type(value) == 'table' then
+if type(value) == 'table' and redis.pcall('ZREM', KEYS[1], ARGV[1]) == 1 then
     local time = redis.call('TIME')
-    local swept = redis.pcall('ZREMRANGEBYSCORE', KEYS[1], '-inf', time[1] * 1000 + math.floor(time[2] / 1000))
-    held = redis.pcall('ZREM', KEYS[1], ARGV[1])
-    if held == 1 and ARGV[2] == '0' then
-        local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
-        if last and last ~= 'inf' then redis.call('PEXPIREAT', KEYS[1], last) end
-    end
-    if held == 1 or type(swept) == 'number' and swept > 0 then redis.pcall('PUBLISH', KEYS[1], '') end
+    sweep(KEYS[1], time[1] * 1000 + math.floor(time[2] / 1000), reader)
+    if ARGV[2] == '0' then settle(KEYS[1], reader) end
+    redis.pcall('PUBLISH', KEYS[1], '')
+    return 1
 end
-if held == 1 then return 1 end
 redis.call('DEL', KEYS[2])
 return 0
 )lua";
@@ -352,7 +364,7 @@ return 0
 )lua";
 
 // lock probe[ index]; s+token+owner ttl -> 1 or 0
-// The sweep comes before ZADD because it is allowed when the server is out of memory, and what follows it then is too.
+// DEL comes before ZADD because it is allowed when the server is out of memory, and what follows it then is too.
 constexpr std::string_view extend_shared = R"lua(
 local function enter_if_grouped()
     return KEYS[3] and enter(KEYS[3], string.sub(ARGV[1], 2, 33) .. KEYS[1], ARGV[2])
@@ -364,18 +376,16 @@ if value == ARGV[1] then
     if sooner then redis.pcall('PUBLISH', KEYS[1], '') end
     return enter_if_grouped() or extended
 end
-if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then
-    redis.call('DEL', KEYS[2])
-    return 0
-end
+redis.call('DEL', KEYS[2])
+local before = redis.pcall('ZSCORE', KEYS[1], ARGV[1])
+if type(before) ~= 'string' then return 0 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-local before = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if not before then return 0 end
+sweep(KEYS[1], now, reader)
+if tonumber(before) <= now then return 0 end
 redis.call('ZADD', KEYS[1], 'XX', now + ARGV[2], ARGV[1])
-local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
-if last == 'inf' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIREAT', KEYS[1], last) end
+local strangers = settle(KEYS[1], reader)
+if strangers then return strangers end
 if tonumber(before) > now + ARGV[2] then redis.pcall('PUBLISH', KEYS[1], '') end
 return enter_if_grouped() or 1
 )lua";
@@ -397,8 +407,10 @@ local time = redis.call('TIME')
 return type(score) == 'string' and tonumber(score) > time[1] * 1000 + time[2] / 1000 and 1 or 0
 )lua";
 
-// probe lock...; whether other types are refused -> {key, 'x' or 's', value, remaining ms or -1} per live holder
+// probe lock...; layout; what is foreign -> {key, 'x' or 's', value, remaining ms or -1} per live holder
+// Where another layout is `plain`, every string is a holder. What is foreign is an error, or as good as nothing.
 constexpr std::string_view inspect = R"lua(
+local plain, refuses = ARGV[1] == 'plain', ARGV[2] == 'refuse'
 redis.call('DEL', KEYS[1])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -407,19 +419,27 @@ for i = 2, #KEYS do
     local kind = redis.call('TYPE', KEYS[i]).ok
     if kind == 'string' then
         local value = redis.call('GET', KEYS[i])
-        local mode = string.byte(value) == 115 and 's' or 'x'
-        found[#found + 1] = {KEYS[i], mode, value, redis.call('PTTL', KEYS[i])}
-    elseif kind == 'zset' then
-        local members = redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES')
-        for m = 1, #members, 2 do
-            if members[m + 1] == 'inf' then
-                found[#found + 1] = {KEYS[i], 's', members[m], -1}
-            elseif tonumber(members[m + 1]) > now then
-                found[#found + 1] = {KEYS[i], 's', members[m], members[m + 1] - now}
+        if plain or string.find(value, holder) then
+            local mode = string.byte(value) == 115 and 's' or 'x'
+            found[#found + 1] = {KEYS[i], mode, value, redis.call('PTTL', KEYS[i])}
+        elseif refuses then
+            return redis.error_reply(foreign)
+        end
+    elseif kind == 'zset' and not plain then
+        local first = redis.call('ZRANGE', KEYS[i], 0, 0)[1]
+        local members = string.find(first, reader) and redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES') or {}
+        local last = members[#members - 1]
+        local ours = last and string.find(last, reader)
+        if refuses and not ours then return redis.error_reply(foreign) end
+        for m = 1, ours and #members or 0, 2 do
+            local score = members[m + 1]
+            local remaining = score == 'inf' and -1 or score - now
+            if (score == 'inf' or remaining > 0) and string.find(members[m], reader) then
+                found[#found + 1] = {KEYS[i], 's', members[m], remaining}
             end
         end
-    elseif ARGV[1] == '1' and kind ~= 'none' then
-        return redis.error_reply('WRONGTYPE the key holds a ' .. kind)
+    elseif refuses and kind ~= 'none' then
+        return redis.error_reply(foreign)
     end
 end
 return found
@@ -457,7 +477,10 @@ for i = 2, value and #ARGV or 1 do
     end
 end
 if #found > 0 then
-    if type(value) == 'table' then settle(KEYS[1]) end
+    if type(value) == 'table' then
+        sweep(KEYS[1], now, reader)
+        settle(KEYS[1], reader)
+    end
     redis.pcall('PUBLISH', KEYS[1], '')
 end
 return found
@@ -470,11 +493,14 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local found = {}
 for i = 2, #KEYS do
-    if #found < tonumber(ARGV[1]) and redis.call('TYPE', KEYS[i]).ok == 'zset' then
+    local refused, first = look(KEYS[i], reader)
+    if #found < tonumber(ARGV[1]) and not refused and first and tonumber(first) <= now then
         local members = redis.call('ZRANGEBYSCORE', KEYS[i], '-inf', now, 'LIMIT', 0, ARGV[1] - #found)
         for m = 1, #members do
-            redis.call('ZREM', KEYS[i], members[m])
-            found[#found + 1] = {KEYS[i], 's', members[m], 0}
+            if string.find(members[m], reader) then
+                redis.call('ZREM', KEYS[i], members[m])
+                found[#found + 1] = {KEYS[i], 's', members[m], 0}
+            end
         end
     end
 end
@@ -489,7 +515,10 @@ script::script(std::string text) : text_(std::move(text)), digest_(sha1_hex(text
 
 const scripts& scripts::get()
 {
-    const auto of_groups = [](std::string_view text) { return script(std::string(group_functions) += text); };
+    const auto of_forms = [](std::string_view text) { return script(std::string(form_functions) += text); };
+    const auto of_groups = [](std::string_view text) {
+        return script((std::string(form_functions) += group_functions) += text);
+    };
     static const scripts all{
         script(std::string(lua::anchor)),
         of_groups(lua::acquire),
@@ -508,9 +537,9 @@ const scripts& scripts::get()
         of_groups(lua::extend_shared),
         script(std::string(lua::valid)),
         script(std::string(lua::valid_shared)),
-        script(std::string(lua::inspect)),
+        of_forms(lua::inspect),
         of_groups(lua::break_holders),
-        script(std::string(lua::sweep)),
+        of_forms(lua::sweep),
         of_groups(detail::release_members),
         of_groups(detail::act_on_members),
     };

@@ -9,15 +9,20 @@ namespace colock::redis::detail {
 // written in the script that grants, and a holder's entry lasts a second longer than the lock: it may name what is
 // gone, but misses nothing that is held.
 
-// Stands before each script that grants, extends or releases locks of a group.
+// Stands before each script that grants, extends or releases locks of a group, behind the form_functions.
+// settle: sets the expiry of a sorted set to that of its last member, unless that has another form: then an error.
 // enter: to be called after the first write, and what it returns, if anything, is why it could not; members and ttls
 // take turns.
 inline constexpr std::string_view group_functions = R"lua(
-local function settle(index)
-    local last = redis.call('ZRANGE', index, -1, -1, 'WITHSCORES')[2]
-    if last == 'inf' then redis.call('PERSIST', index) elseif last then redis.call('PEXPIREAT', index, last) end
+local function settle(set, form)
+    local last = redis.call('ZRANGE', set, -1, -1, 'WITHSCORES')
+    if not last[1] then return end
+    if not string.find(last[1], form) then return redis.error_reply(foreign) end
+    if last[2] == 'inf' then redis.call('PERSIST', set) else redis.call('PEXPIREAT', set, last[2]) end
 end
 local function enter(index, ...)
+    local refused, first = look(index, entry)
+    if refused then return refused end
     local time = redis.call('TIME')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
     local entries = {...}
@@ -29,12 +34,12 @@ local function enter(index, ...)
     end
     local added = redis.pcall('ZADD', index, unpack(words))
     if type(added) == 'table' then return added end
-    redis.call('ZREMRANGEBYSCORE', index, '-inf', now)
-    settle(index)
+    if first and tonumber(first) <= now then sweep(index, now, entry) end
+    settle(index, entry)
 end
 local function leave(index, ...)
     local left = redis.pcall('ZREM', index, ...)
-    if type(left) == 'number' and left > 0 then settle(index) end
+    if type(left) == 'number' and left > 0 then settle(index, entry) end
 end
 )lua";
 
@@ -70,6 +75,8 @@ return answers
 // What has no ttl is told with -1, and not extended; nor is anybody's time cut.
 inline constexpr std::string_view act_on_members = R"lua(
 redis.call('DEL', KEYS[2])
+local refused = look(KEYS[1], entry)
+if refused then return refused end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local what, ttl = ARGV[1], tonumber(ARGV[2])
@@ -77,7 +84,7 @@ local readers = {}
 local function readers_of(lock)
     if readers[lock] then return readers[lock] end
     local known = {}
-    if redis.call('TYPE', lock).ok == 'zset' then
+    if redis.call('TYPE', lock).ok == 'zset' and not look(lock, reader) then
         local members = redis.call('ZRANGE', lock, 0, -1, 'WITHSCORES')
         for m = 1, #members, 2 do
             local token = string.sub(members[m], 2, 33)
@@ -113,7 +120,8 @@ for i = 3, #KEYS do
                 redis.call('DEL', lock)
             else
                 redis.call('ZREM', lock, held[3])
-                settle(lock)
+                sweep(lock, now, reader)
+                settle(lock, reader)
             end
             redis.pcall('PUBLISH', lock, '')
         end
@@ -122,7 +130,7 @@ for i = 3, #KEYS do
             redis.call('PEXPIRE', lock, ttl)
         else
             redis.call('ZADD', lock, 'XX', now + ttl, held[3])
-            settle(lock)
+            settle(lock, reader)
         end
         longer[#longer + 1] = token .. lock
         longer[#longer + 1] = ttl

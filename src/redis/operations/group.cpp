@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -87,13 +88,20 @@ private:
         // Members and what they are sorted by take turns. One may be told twice.
         const auto& items = answer.at(1).items;
         for (std::size_t i = 0; i < items.size(); i += 2) {
-            if (items[i].text.size() > token_size && seen_.insert(items[i].text).second)
+            if (is_entry(items[i].text) && seen_.insert(items[i].text).second)
                 members_.push_back(items[i].text);
         }
         // Of an empty one, too: a replica answers what only reads.
         if (cursor_ == "0")
             step_ = what_ == group_action::extend ? step::look : step::act;
         return nullptr;
+    }
+
+    /// Whether it has the form of ours; another program's set may have the same name.
+    [[nodiscard]] bool is_entry(std::string_view member) const noexcept
+    {
+        return member.size() > token_size && member.substr(token_size).starts_with(config().prefix) &&
+               member.substr(0, token_size).find_first_not_of("0123456789abcdef") == member.npos;
     }
 
     failure_ptr take_rows(const reply& answer)

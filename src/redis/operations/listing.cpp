@@ -66,6 +66,12 @@ failure_ptr add_rows(const settings& config, const reply& answer, const filter& 
 
 namespace {
 
+/// As the script that inspects is told.
+std::string_view layout_name(const settings& config) noexcept
+{
+    return config.plain() ? "plain" : "standard";
+}
+
 /// Tells the holders of a key, or removes them.
 ///
 /// Those to be removed are looked at first and then named, because a request may be carried out long after it was sent:
@@ -83,8 +89,8 @@ private:
     {
         const auto key = lock_key(config(), key_);
         if (looks()) {
-            scripts::get().inspect.push(
-                request, form, 2, config().probe_key, key, purpose_ == key_purpose::remove ? 1 : 0);
+            scripts::get().inspect.push(request, form, 2, config().probe_key, key, layout_name(config()),
+                purpose_ == key_purpose::remove ? "refuse" : "ignore");
             return;
         }
         const auto& used = scripts::get().break_holders;
@@ -201,7 +207,7 @@ private:
         if (purpose_ == walk_purpose::sweep)
             words.push_back(limit);
         else
-            words.emplace_back("0");
+            words.insert(words.end(), {layout_name(config()), "ignore"});
         request.push_range(words.front(), words.begin() + 1, words.end());
     }
     [[nodiscard]] std::size_t most_of_batch() const noexcept

@@ -155,11 +155,11 @@ BOOST_AUTO_TEST_CASE(extend_sets_the_remaining_time_and_never_creates)
     BOOST_TEST((f.speak->extend(claim, 9s).status == extend_status::extended));
     BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) <= 9'000);
     f.speak->check_held(claim);
-    f.raw({"SET", "{colock}:k", "somebody else"});
+    f.raw({"SET", "{colock}:k", stored_holder('f')});
     BOOST_TEST((f.speak->extend(claim, 10s).status == extend_status::not_held));
     BOOST_TEST((f.speak->release(claim).status == release_status::not_held));
     f.speak->check_not_held(claim);
-    BOOST_TEST(f.raw({"GET", "{colock}:k"}) == "somebody else");
+    BOOST_TEST(f.raw({"GET", "{colock}:k"}) == stored_holder('f'));
 }
 
 BOOST_AUTO_TEST_CASE(a_release_wakes_a_waiter)
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_handed_over_in_one_step)
 BOOST_AUTO_TEST_CASE(locks_are_listed_filtered_broken_and_swept)
 {
     served f;
-    f.raw({"SET", "{colock}:odd[1", "not ours"});
+    f.raw({"SET", "{colock}:odd[1", stored_holder('f')});
     f.raw({"SET", "elsewhere", "not ours"});
     const auto owner = std::make_shared<const owner_data>(owner_data{"o1", "", "", ""});
     f.speak->grant(plain_claim_ptr(new plain_claim({.key = "odd[1]", .owner = owner})));
@@ -243,11 +243,11 @@ BOOST_AUTO_TEST_CASE(locks_are_listed_filtered_broken_and_swept)
     BOOST_TEST(f.speak->inspect("readers").empty());
 
     const auto expired = std::to_string(std::stoll(f.raw({"TIME"})) * 1000 - 60'000);
-    for (const auto* member : {"a", "b", "c"})
-        f.raw({"ZADD", "{colock}:stale", expired, member});
+    for (const char digit : {'a', 'b', 'c'})
+        f.raw({"ZADD", "{colock}:stale", expired, stored_holder(digit, true)});
     f.speak->grant(driver::shared("stale", 0, 60s));
-    for (const auto* member : {"a", "b", "c"})
-        f.raw({"ZADD", "{colock}:stale", expired, member});
+    for (const char digit : {'a', 'b', 'c'})
+        f.raw({"ZADD", "{colock}:stale", expired, stored_holder(digit, true)});
     BOOST_TEST(f.speak->purge(2).size() == 2u);
     BOOST_TEST(f.speak->purge().size() == 1u);
     BOOST_TEST(f.speak->purge().empty());

@@ -67,7 +67,7 @@ std::vector<cut_operation> cut_operations()
     const auto of_all = [](asio::awaitable<list_outcome> (*walk)(adapter&)) {
         return [walk](scene& on, const arm& cut) {
             on.their_grant(driver::exclusive("k"));
-            on.server({"ZADD", "{colock}:old", "1", std::string(32, 'a')});
+            on.server({"ZADD", "{colock}:old", "1", stored_holder('a', true)});
             on.repair = [&on] { on.server({"DEL", "{colock}:old"}); };
             cut();
             return on.begin(walk(on.backend()));

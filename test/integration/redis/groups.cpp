@@ -129,8 +129,8 @@ BOOST_AUTO_TEST_CASE(what_is_broken_leaves_the_index_and_what_is_held_stays)
     BOOST_TEST((left_of(f, index_name) > 0 && left_of(f, index_name) <= 61'000));
     BOOST_TEST(f.speak->break_key("a").size() == 1U);
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
-    // What only looks like a lock of a group.
-    f.raw({"SET", "{colock}:d", std::string("s\0x\0", 4)});
+    // A lock without a group, of another adapter.
+    f.raw({"SET", "{colock}:d", stored_holder('d')});
     BOOST_TEST(f.speak->break_key("d").size() == 1U);
 }
 

@@ -11,19 +11,19 @@ namespace {
 /// As many exclusive locks, past any adapter.
 void plant_locks(served& on, int count)
 {
-    on.raw(
-        {"EVAL", "for i = 1, ARGV[1] do redis.call('SET', '{colock}:k' .. i, string.rep('a', 32), 'PX', 3600000) end",
-            "0", std::to_string(count)});
+    on.raw({"EVAL",
+        "for i = 1, ARGV[1] do redis.call('SET', '{colock}:k' .. i, string.rep('a', 43) .. '\\0\\0\\0', 'PX', 3600000) "
+        "end",
+        "0", std::to_string(count)});
 }
 /// As many keys with three readers, two of whom have expired.
 void plant_readers(served& on, int count)
 {
     on.raw({"EVAL",
-        "local now = redis.call('TIME')[1] * 1000 for i = 1, ARGV[1] do redis.call('ZADD', '{colock}:r' .. i, now - "
-        "1000, "
-        "'s' .. string.rep('a', 32), now - 2000, 's' .. string.rep('b', 32), now + 3600000, 's' .. string.rep('c', "
-        "32)) "
-        "end",
+        "local now = redis.call('TIME')[1] * 1000 "
+        "local function reader(digit) return 's' .. string.rep(digit, 43) .. '\\0\\0\\0' end "
+        "for i = 1, ARGV[1] do redis.call('ZADD', '{colock}:r' .. i, now - 1000, reader('a'), now - 2000, reader('b'), "
+        "now + 3600000, reader('c')) end",
         "0", std::to_string(count)});
 }
 
@@ -96,8 +96,9 @@ BOOST_AUTO_TEST_CASE(a_sweep_of_many_goes_in_steps_and_takes_what_has_expired)
 BOOST_AUTO_TEST_CASE(a_key_with_many_expired_readers_is_swept_in_parts)
 {
     served f;
-    f.raw(
-        {"EVAL", "for i = 1, 3000 do redis.call('ZADD', '{colock}:r', i, 's' .. string.format('%032d', i)) end", "0"});
+    f.raw({"EVAL",
+        "for i = 1, 3000 do redis.call('ZADD', '{colock}:r', i, 's' .. string.format('%043d', i) .. '\\0\\0\\0') end",
+        "0"});
     std::size_t steps = 0, swept = 0;
     std::string cursor;
     do {

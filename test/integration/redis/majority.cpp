@@ -75,8 +75,8 @@ BOOST_AUTO_TEST_CASE(a_majority_grants_extends_and_takes_back)
 BOOST_AUTO_TEST_CASE(a_minority_is_taken_back)
 {
     three f;
-    f.servers[0]({"SET", "{colock}:k", "a"});
-    f.servers[1]({"SET", "{colock}:k", "b"});
+    f.servers[0]({"SET", "{colock}:k", stored_holder('a')});
+    f.servers[1]({"SET", "{colock}:k", stored_holder('b')});
     const auto claim = driver::exclusive("k");
     f.speak.refuse(claim);
     run_until(f.io, [&] { return f.servers[2]({"EXISTS", "{colock}:k"}) == "0"; });
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_leftover_on_the_only_master_that_answers_is_no_holder)
     redis_proxy second(servers[1].port());
     asio::io_context io;
     locker locks(redis::make_quorum(io.get_executor(), {first.url(), second.url(), servers[2].url()}, {}));
-    servers[2]({"SET", "{colock}:k", "a leftover"});
+    servers[2]({"SET", "{colock}:k", stored_holder('a')});
     first.enable(false);
     second.enable(false);
     COLOCK_THROWS(create_error, errc::unavailable, run_coro(io, locks.try_acquire("k")));
@@ -215,6 +215,32 @@ BOOST_AUTO_TEST_CASE(a_leftover_on_the_only_master_that_answers_is_no_holder)
     BOOST_TEST(run_coro(io, locks.is_locked("k")));
     run_coro(io, held.release());
     run_coro(io, locks.shutdown(5s));
+}
+
+BOOST_AUTO_TEST_CASE(a_break_that_arrives_late_spares_the_later_holder_of_a_majority)
+{
+    three f;
+    redis_relay first(f.servers[0].port()), second(f.servers[1].port()), third(f.servers[2].port());
+    // Without the right to end connections: what was sent on one arrives after all.
+    for (auto& server : f.servers)
+        server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-client"});
+    locker late(redis::make_quorum(f.io.get_executor(), {first.url(), second.url(), third.url()},
+        {.user = "app", .password = "pw", .operation_timeout = 2s, .health_interval = 1min}));
+    const auto before = driver::exclusive("k", 60s), after = driver::exclusive("k", 60s);
+    f.speak.grant(before);
+    until([&] { return run_coro(f.io, late.is_locked("k")); });
+    for (auto* each : {&first, &second, &third})
+        each->hold();
+    COLOCK_THROWS(error, errc::unavailable, run_coro(f.io, late.break_lock("k")));
+    f.speak.give_back(before);
+    run_until(f.io, [&] { return f.holding("k") == 0; });
+    f.speak.grant(after);
+    for (auto* each : {&first, &second, &third})
+        each->deliver();
+    f.speak.check_held(after);
+    BOOST_TEST(f.holding("k") == 3);
+    f.speak.give_back(after);
+    run_coro(f.io, late.shutdown(5s));
 }
 
 BOOST_AUTO_TEST_CASE(an_extension_needs_a_majority_that_answers)

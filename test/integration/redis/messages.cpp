@@ -40,7 +40,7 @@ bool listened_to(redis_server& server, const std::string& key)
 /// Somebody else has it, and has told nobody.
 void take(redis_server& server, const std::string& key)
 {
-    server({"SET", "{colock}:" + key, std::string(32, 'f'), "PX", "3600000"});
+    server({"SET", "{colock}:" + key, stored_holder('f'), "PX", "3600000"});
 }
 
 /// As that somebody's colock would give it back.

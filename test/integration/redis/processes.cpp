@@ -219,8 +219,7 @@ BOOST_AUTO_TEST_CASE(a_forked_child_has_connections_of_its_own_and_nothing_else)
 BOOST_AUTO_TEST_CASE(a_lock_is_granted_to_the_parent_alone_if_it_forks_while_it_waits)
 {
     redis_server server;
-    const std::string stranger(32, 'f');
-    server({"SET", "{colock}:k", stranger});
+    server({"SET", "{colock}:k", stored_holder('f')});
     asio::io_context io;
     locker on(redis::make_adapter(io.get_executor(), {.url = server.url(), .poll_interval = 10ms}));
     auto waiting = start(io, on.acquire("k"));

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
         "&{colock}:*", "-@all", "+ping", "+info", "+select", "+client|kill", "+eval", "+evalsha", "+set", "+get",
         "+mget", "+del", "+incr", "+incrby", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type", "+time",
         "+publish", "+subscribe", "+unsubscribe", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem",
-        "+zremrangebyscore", "+zscan", "+zscore"});
+        "+zscan", "+zscore"});
     client_side some({.url = server.url(), .user = "app", .password = "pw"});
     const auto holder = driver::exclusive("k");
     const auto waiter = driver::exclusive("k");

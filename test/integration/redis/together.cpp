@@ -28,7 +28,7 @@ std::vector<release_outcome> release_together(served& f, const std::vector<plain
 void lose_some(served& f)
 {
     f.raw({"DEL", "{colock}:k3"});
-    f.raw({"SET", "{colock}:k7", "somebody else"});
+    f.raw({"SET", "{colock}:k7", stored_holder('f')});
     f.raw({"DEL", "{colock}:k11"});
     f.raw({"RPUSH", "{colock}:k11", "of another program"});
 }
