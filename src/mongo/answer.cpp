@@ -52,6 +52,12 @@ answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why)
     return judged;
 }
 
+answer not_writable(std::string why)
+{
+    constexpr std::uint32_t not_writable_primary = 10107;
+    return judge_failure(MONGOC_ERROR_SERVER, not_writable_primary, std::move(why));
+}
+
 answer ask(mongoc_client_t& driver, const std::string& database, const document& asked) noexcept
 {
     document reply;

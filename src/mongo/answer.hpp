@@ -57,6 +57,9 @@ inline constexpr std::int32_t changes_nothing = 66;
 /// \param domain the driver's, as is `code`
 [[nodiscard]] answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why);
 
+/// The refusal of a server that takes no writes, as it words it to a write: nothing has happened.
+[[nodiscard]] answer not_writable(std::string why);
+
 /// On a fiber: one command to the server that the driver is connected to.
 [[nodiscard]] answer ask(::_mongoc_client_t& driver, const std::string& database, const document& asked) noexcept;
 

@@ -3,6 +3,7 @@
 
 #include "mongo/joint.hpp"
 #include "mongo/operations/joining_operation.hpp"
+#include "mongo/operations/shared_read.hpp"
 #include "mongo/release_events.hpp"
 
 #include <colock/token.hpp>
@@ -37,6 +38,8 @@ struct client::parts final : runtime
     std::vector<boost::intrusive_ptr<joining_operation>> together;
     std::size_t most_together = 1;
     std::vector<std::weak_ptr<joint>> travelling;
+    /// The last that was begun; others may join it.
+    std::weak_ptr<shared_read> last_read;
     /// Something waits for others to go with.
     lease_timer company;
     lease_clock::time_point held_since{};
@@ -87,6 +90,9 @@ bool client::takes_more()
     const auto* const first = next();
     if (!first || (first->joins() && !all.together.empty()))
         return first != nullptr;
+    // It needs no connection of its own.
+    if (static_cast<const command_operation*>(first)->shares_read() && open_read())
+        return true;
     // They have their lane before others.
     send_together();
     if (!all.talks.has_room())
@@ -115,6 +121,27 @@ void client::join(joining_operation& added)
     all.together.emplace_back(&added);
     if (all.together.size() >= all.most_together)
         send_together();
+}
+
+std::shared_ptr<shared_read> client::open_read() const
+{
+    auto last = run().last_read.lock();
+    return last && last->takes_more() ? last : nullptr;
+}
+
+void client::read(key_reader& added)
+{
+    auto with = added.reads_alone() ? nullptr : open_read();
+    const bool is_first = !with;
+    if (is_first) {
+        with = std::make_shared<shared_read>(std::static_pointer_cast<client>(shared_from_this()));
+        if (!added.reads_alone())
+            run().last_read = with;
+    }
+    added.read_with(with);
+    with->add(added);
+    if (is_first)
+        with->start();
 }
 
 void client::send_together()

@@ -15,6 +15,8 @@
 namespace colock::mongo::detail {
 
 class joining_operation;
+class key_reader;
+class shared_read;
 
 /// Our connections to a replica set's primary, and all that is asked of it. Connects on first use, finds the next
 /// primary while it is needed, closes when it is not.
@@ -42,6 +44,8 @@ public:
     [[nodiscard]] std::int64_t next_request() noexcept { return ++requests_; }
     /// It goes with those that are started at the same time.
     void join(joining_operation& added);
+    /// Its key is read with those that others ask for at the same time.
+    void read(key_reader& added);
 
     void context_forked() noexcept override;
 
@@ -57,6 +61,8 @@ private:
     [[nodiscard]] bool takes_more() override;
     void started_all() override;
     void send_together();
+    /// Null: there is none that more can join.
+    [[nodiscard]] std::shared_ptr<shared_read> open_read() const;
     [[nodiscard]] std::size_t load() noexcept;
     void wait_for_company();
     void company_waited_for();

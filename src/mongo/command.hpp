@@ -16,7 +16,7 @@ class command : public task
 public:
     /// \param database that it is sent to
     command(std::string database, document asked);
-    /// `hello`, asked twice: the first one may have to connect, which takes any time, and so tells nothing of the
+    /// `hello`, asked a second time if the first had to connect: that takes any time, and so tells nothing of the
     /// clock.
     struct dated_hello
     {
@@ -28,12 +28,13 @@ public:
 
 private:
     void perform(::_mongoc_client_t& driver) noexcept final;
+    void ask_once(::_mongoc_client_t& driver) noexcept;
     void fail(answer why) noexcept final { got_ = std::move(why); }
     void blame(const error_code& cause, bool was_sent) final { got_.blame(cause, was_sent); }
 
     const std::string database_;
     const document asked_;
-    const int times_ = 1;
+    const bool is_dated_ = false;
     answer got_;
 };
 

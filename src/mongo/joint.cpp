@@ -40,23 +40,13 @@ document look_of(const settings& config, const Members& members)
     if (std::ranges::none_of(members, [](const auto& each) { return each.looks; }))
         return made;
     bson_append_utf8(made.get(), "find", -1, config.collection.data(), static_cast<int>(config.collection.size()));
-    bson_t filter;
-    bson_t id;
-    bson_t all;
-    bson_append_document_begin(made.get(), "filter", -1, &filter);
-    bson_append_document_begin(&filter, "_id", -1, &id);
-    bson_append_array_begin(&id, "$in", -1, &all);
-    std::size_t count = 0;
+    std::vector<std::string_view> keys;
     for (const auto& each : members) {
-        if (!each.looks)
-            continue;
-        const index_name name(count++);
-        append_bytes(all, {name.text(), static_cast<std::size_t>(name.size())}, each.who->key());
+        if (each.looks)
+            keys.push_back(each.who->key());
     }
-    bson_append_array_end(&id, &all);
-    bson_append_document_end(&filter, &id);
-    bson_append_document_end(made.get(), &filter);
-    commands::get().look.append_to(*made.get(), {{"n", static_cast<std::int64_t>(count)}});
+    bson_append_document(made.get(), "filter", -1, keys_query(keys).get());
+    commands::get().look.append_to(*made.get(), {{"n", static_cast<std::int64_t>(keys.size())}});
     return made;
 }
 

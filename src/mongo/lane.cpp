@@ -100,6 +100,13 @@ void lane::end_task()
     }
     const bool spoiled = closing_;
     ended->performed();
+    if (auto next = ended->take_next()) {
+        if (!closing_) {
+            run(std::move(next), deadline_);
+            return;
+        }
+        next->performed();
+    }
     if (const auto owner = owner_.lock())
         owner->on_free(*this, spoiled);
     // To hear of its end.

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 struct _bson_error_t;
 struct _mongoc_client_t;
@@ -40,6 +41,14 @@ public:
     [[nodiscard]] virtual bool spoils() const noexcept = 0;
     /// It has been performed, or ended early.
     virtual void performed() = 0;
+
+    /// The lane performs `next` after this, before it takes anything else; or tells it that it was not begun, if the
+    /// lane has ended. From inside `performed` only.
+    void follow_with(std::shared_ptr<task> next) noexcept { next_ = std::move(next); }
+    [[nodiscard]] std::shared_ptr<task> take_next() noexcept { return std::exchange(next_, nullptr); }
+
+private:
+    std::shared_ptr<task> next_;
 };
 
 class lane;

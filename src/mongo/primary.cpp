@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/primary.hpp"
 
+#include "mongo/hello.hpp"
+
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/error.hpp>
@@ -73,6 +75,16 @@ void primary::ask(task_ptr what)
     }
 }
 
+void primary::ask_next(task& answered, task_ptr what)
+{
+    if (lanes_ && plan_.open()) {
+        used_ = true;
+        answered.follow_with(std::move(what));
+    } else {
+        ask(std::move(what));
+    }
+}
+
 void primary::give_up(const task& what)
 {
     if (lanes_)
@@ -90,6 +102,24 @@ void primary::heard(const answer& got)
         return;
     problem_ = failure_of(got);
     lose(problem_->cause ? problem_->cause : asio::error::connection_reset);
+}
+
+std::optional<answer> primary::heard_hello(const answer& got)
+{
+    const hello said(got.reply);
+    if (!said.writable)
+        return not_writable("it is " + said.state);
+    clock_.heard(said.local_time, got.asked);
+    return std::nullopt;
+}
+
+bool primary::accepts_unconfirmed(const answer& to_confirmation)
+{
+    if (!is_denial(to_confirmation))
+        return false;
+    reports_.warn_once("this user may not write to the collection, so what is read is not confirmed by a majority: a "
+                       "server that was the primary once may answer is_locked, list and group from old data");
+    return true;
 }
 
 void primary::give_up_all()

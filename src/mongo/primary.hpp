@@ -50,19 +50,21 @@ public:
     /// On a lane that is free, or the next that is; it ends when it is given up, or its lane fails. Where there is no
     /// server it ends as not sent, by a handler of its own.
     void ask(task_ptr what);
+    /// The same on the connection of `answered`, which is being told, before that is used by others.
+    void ask_next(task& answered, task_ptr what);
     void give_up(const task& what);
     /// The time that a close was given is over: nothing under way is waited for.
     void give_up_all();
     /// What was not done: the server may be the primary no more.
     void heard(const answer& got);
+    /// Takes the server's time from an answer to `hello`.
+    /// \returns the refusal that the answer amounts to, if the server takes no writes any more
+    [[nodiscard]] std::optional<answer> heard_hello(const answer& got);
+    /// Whether what a read has found is told without the write that was to confirm it: a user without the right to
+    /// write is warned of that once.
+    [[nodiscard]] bool accepts_unconfirmed(const answer& to_confirmation);
 
     [[nodiscard]] const server_clock& clock() const noexcept { return clock_; }
-    /// \param milliseconds in an answer to `hello`
-    void heard_time(std::int64_t milliseconds, lease_clock::time_point asked) noexcept
-    {
-        clock_.heard(milliseconds, asked);
-    }
-
     /// A server of a replica set has change streams.
     [[nodiscard]] bool has_change_streams() const noexcept { return is_member_; }
     /// The server in use, or the last.

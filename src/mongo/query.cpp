@@ -2,6 +2,8 @@
 #include "mongo/query.hpp"
 
 #include "core/cursor.hpp"
+#include "mongo/commands.hpp"
+#include "mongo/joined_update.hpp"
 #include "mongo/outline.hpp"
 
 #include <chrono>
@@ -139,6 +141,24 @@ document key_query(std::string_view key)
     return outline(R"({"_id":"?k"})").filled({{"k", bytes{key}}});
 }
 
+document keys_query(std::span<const std::string_view> keys)
+{
+    if (keys.size() == 1)
+        return key_query(keys.front());
+    document query;
+    bson_t id;
+    bson_t all;
+    bson_append_document_begin(query.get(), "_id", -1, &id);
+    bson_append_array_begin(&id, "$in", -1, &all);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        const index_name name(i);
+        append_bytes(all, {name.text(), static_cast<std::size_t>(name.size())}, keys[i]);
+    }
+    bson_append_array_end(&id, &all);
+    bson_append_document_end(query.get(), &id);
+    return query;
+}
+
 document list_query(const filter& wanted, const page_start& from, std::int64_t now)
 {
     conjunction all;
@@ -184,11 +204,22 @@ document find_command(const settings& config, const document& query, std::int64_
         .filled({{"c", std::string_view(config.collection)}, {"q", &query}, {"n", most}});
 }
 
-bool may_go_on(const document& reply, std::int64_t count, std::int64_t most)
+document confirm_command(const settings& config)
+{
+    return commands::get().confirm.filled(
+        {{"c", std::string_view(config.collection)}, {"m", config.operation_timeout.count()}});
+}
+
+bool may_be_full(const document& reply)
 {
     // One that is smaller had room for any document.
-    constexpr std::uint32_t may_be_full = 256 * 1024;
-    return count == most || reply.get()->len > may_be_full;
+    constexpr std::uint32_t full_size = 256 * 1024;
+    return reply.get()->len > full_size;
+}
+
+bool may_go_on(const document& reply, std::int64_t count, std::int64_t most)
+{
+    return count == most || may_be_full(reply);
 }
 
 void for_each_document(const document& reply, const std::function<void(const bson_iter_t& fields)>& use)

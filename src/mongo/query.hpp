@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +40,7 @@ private:
 };
 
 [[nodiscard]] document key_query(std::string_view key);
+[[nodiscard]] document keys_query(std::span<const std::string_view> keys);
 /// Of live holders: what a server can decide of it.
 /// \param now the server's time
 [[nodiscard]] document list_query(const filter& wanted, const page_start& from, std::int64_t now);
@@ -46,6 +48,10 @@ private:
 [[nodiscard]] document expired_query(const page_start& from, std::int64_t now);
 
 [[nodiscard]] document find_command(const settings& config, const document& query, std::int64_t most);
+/// A write that a majority has to confirm: a server that is not the primary any more cannot have that.
+[[nodiscard]] document confirm_command(const settings& config);
+/// Whether such an answer may have left out documents for which it had no room.
+[[nodiscard]] bool may_be_full(const document& reply);
 /// Whether there may be more behind such an answer: a server ends a batch at 16 MB, however few documents that are.
 [[nodiscard]] bool may_go_on(const document& reply, std::int64_t count, std::int64_t most);
 /// Of the first batch of an answer, or the next.

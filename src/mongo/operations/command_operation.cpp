@@ -1,8 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/command_operation.hpp"
 
-#include "mongo/hello.hpp"
-
 #include <chrono>
 #include <limits>
 
@@ -17,10 +15,7 @@ constexpr int most_conflicts = 5;
 
 void command_operation::fail(delivery how, failure_ptr why)
 {
-    if (const auto left = std::exchange(under_way_, {}).lock()) {
-        left->drop();
-        talks().give_up(*left);
-    }
+    talk_.end(talks());
     failed(how, std::move(why));
 }
 
@@ -31,13 +26,18 @@ void command_operation::outrun()
 
 void command_operation::send(document what, question::handler then)
 {
-    send(std::make_shared<question>(config().database, std::move(what), told_to(std::move(then))));
+    talk_.ask(talks(), std::make_shared<question>(config().database, std::move(what), told_to(std::move(then))));
 }
 
-void command_operation::send(const std::shared_ptr<question>& what)
+void command_operation::send_confirmation_of_read(question::handler then)
 {
-    under_way_ = what;
-    talks().ask(what);
+    talk_.ask(
+        talks(), std::make_shared<question>(config().database, confirm_command(config()),
+                     [self = boost::intrusive_ptr<command_operation>(this), then = std::move(then)](const answer& got) {
+                         answer unconfirmed;
+                         unconfirmed.what = answer::kind::done;
+                         self->answered(self->talks().accepts_unconfirmed(got) ? unconfirmed : got, then);
+                     }));
 }
 
 question::handler command_operation::told_to(question::handler then)
@@ -49,7 +49,7 @@ question::handler command_operation::told_to(question::handler then)
 void command_operation::answered(const answer& got, const question::handler& then)
 {
     const operation_ptr kept(this);
-    under_way_.reset();
+    const conversation::telling guard(talk_);
     const auto found = judge(got);
     if (found != verdict::done)
         talks().heard(got);
@@ -79,11 +79,19 @@ bool command_operation::begin_with_new_clock()
 {
     if (std::exchange(clock_is_new_, true))
         return false;
-    send(std::make_shared<question>(command::dated_hello{}, told_to([this](const answer& got) {
-        talks().heard_time(hello(got.reply).local_time, got.asked);
-        begin();
-    })));
+    greet([this] { begin(); });
     return true;
+}
+
+void command_operation::greet(std::function<void()> then)
+{
+    talk_.ask(talks(),
+        std::make_shared<question>(command::dated_hello{}, told_to([this, then = std::move(then)](const answer& got) {
+            if (const auto refused = talks().heard_hello(got))
+                answered(*refused, {});
+            else
+                then();
+        })));
 }
 
 std::int64_t command_operation::too_late() const noexcept

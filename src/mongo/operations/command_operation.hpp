@@ -3,11 +3,14 @@
 
 #include "mongo/client.hpp"
 #include "mongo/commands.hpp"
+#include "mongo/conversation.hpp"
 #include "mongo/failures.hpp"
+#include "mongo/query.hpp"
 #include "mongo/question.hpp"
 #include "remote/operation.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -24,6 +27,8 @@ public:
 
     void start() override { begin(); }
     void fail(delivery how, failure_ptr why) override;
+    /// It may join a read that has not been sent yet.
+    [[nodiscard]] virtual bool shares_read() const noexcept { return false; }
 
 protected:
     /// Anew, if it could not be sent.
@@ -43,13 +48,24 @@ protected:
         send(std::move(what), [self = boost::intrusive_ptr<Operation>(static_cast<Operation*>(this)), member](
                                   const answer& got) { (self.get()->*member)(got); });
     }
+    /// Asks the server for its time, and whether it takes writes. Calls `then` if it does; otherwise the operation
+    /// begins again with the next primary.
+    void greet(std::function<void()> then);
     /// The server's clock is read once more, then it begins anew. False: that was done already.
     [[nodiscard]] bool begin_with_new_clock();
-    /// What a server has said that may be a primary no more: it goes to the member when a majority has written since.
+    /// What a server has said that may be a primary no more: it goes to the member when a majority has confirmed a
+    /// write on the same connection since.
     template <class Operation>
     void confirm(void (Operation::*member)(const answer&))
     {
-        ask(commands::get().confirm.filled({{"c", collection()}, {"m", write_patience()}}), member);
+        ask(confirm_command(config()), member);
+    }
+    /// The same of what was read. A user without the right to write is told it unconfirmed.
+    template <class Operation>
+    void confirm_read(void (Operation::*member)(const answer&))
+    {
+        send_confirmation_of_read([self = boost::intrusive_ptr<Operation>(static_cast<Operation*>(this)), member](
+                                      const answer& got) { (self.get()->*member)(got); });
     }
 
     // For the gaps.
@@ -74,12 +90,11 @@ protected:
 
 private:
     void send(document what, question::handler then);
-    void send(const std::shared_ptr<question>& what);
+    void send_confirmation_of_read(question::handler then);
     /// Whoever is told keeps us.
     [[nodiscard]] question::handler told_to(question::handler then);
 
-    /// It keeps us, as long as its lane does.
-    std::weak_ptr<question> under_way_;
+    conversation talk_;
     int conflicts_ = 0;
     bool clock_is_new_ = false;
 };

@@ -69,8 +69,7 @@ private:
         members_.clear();
         found_.clear();
         done_with_ = 0;
-        if (!begin_with_new_clock())
-            look(&group_operation::act);
+        greet([this] { look(&group_operation::act); });
     }
     void look(void (group_operation::*then)())
     {
@@ -99,19 +98,19 @@ private:
         if (may_go_on(got.reply, count, page_size) || from_.skip_text())
             next_page();
         else
-            (this->*looked_)();
+            confirm_read(&group_operation::confirmed);
     }
+    void confirmed(const answer&) { (this->*looked_)(); }
     void over(group_outcome outcome)
     {
         end();
         done_(std::move(outcome));
     }
-    void nobody(const answer&) { over({}); }
     void act()
     {
         members_ = std::move(found_);
         if (members_.empty())
-            confirm(&group_operation::nobody);
+            over({});
         else if (what_ == group_action::extend)
             extend();
         else

@@ -4,6 +4,7 @@
 #include "mongo/joined_update.hpp"
 #include "mongo/lock_view.hpp"
 #include "mongo/operations/command_operation.hpp"
+#include "mongo/operations/shared_read.hpp"
 #include "mongo/query.hpp"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ namespace {
 /// Documents of one page, or one step of a purge: their holders are told in one handler.
 constexpr std::int64_t page_size = 256;
 
-/// Of what the server's clock decides: it is asked first.
+/// Of what the server's clock decides: it is asked first, each time that the operation begins.
 class timed_operation : public command_operation
 {
 public:
@@ -51,8 +52,7 @@ protected:
 private:
     void begin() final
     {
-        if (!begin_with_new_clock())
-            begin_now();
+        greet([this] { begin_now(); });
     }
 
     completion<list_outcome> done_;
@@ -64,35 +64,38 @@ bool find_value(const answer& got, bson_iter_t& into)
     return bson_iter_init_find(&into, got.reply.get(), "value") && BSON_ITER_HOLDS_DOCUMENT(&into);
 }
 
-class key_listing final : public timed_operation
+class key_inspection final : public key_reader
 {
 public:
-    key_listing(client& owner, std::string key, filter which, completion<list_outcome> done)
-        : timed_operation(owner, std::move(done)), key_(std::move(key)), filter_(std::move(which))
+    key_inspection(client& owner, std::string key, filter which, completion<list_outcome> done)
+        : key_reader(owner, std::move(key)), filter_(std::move(which)), done_(std::move(done))
     {
     }
 
 private:
-    void begin_now() override
+    [[nodiscard]] bool hear_document(const bson_iter_t& fields) override
     {
-        found_.clear();
-        ask(find_command(config(), key_query(key_), 1), &key_listing::answered);
-    }
-    void answered(const answer& got)
-    {
-        bool met_foreign = false;
-        for_each_document(got.reply, [&](const bson_iter_t& each) {
-            met_foreign = is_foreign(each);
-            add(each, holders::live, filter_);
-        });
-        if (met_foreign)
+        if (is_foreign(fields)) {
             end_failed(delivery::answered, foreign_document());
-        else
-            over();
+            return true;
+        }
+        auto found = read_holders(fields, holders::live, talks().clock().at(lease_clock::now()));
+        std::erase_if(found, [this](const lock_status& each) { return !filter_.matches(each); });
+        if (found.empty())
+            return false;
+        over(std::move(found));
+        return true;
     }
+    void hear_free() override { over({}); }
+    void over(std::vector<lock_status> found)
+    {
+        end();
+        done_({std::move(found), nullptr, {}});
+    }
+    void failed(delivery, failure_ptr why) override { done_({{}, std::move(why), {}}); }
 
-    const std::string key_;
     const filter filter_;
+    completion<list_outcome> done_;
 };
 
 /// Removes the holders that a look has found, by their tokens: whoever came after the look keeps the lock, however late
@@ -199,8 +202,9 @@ private:
         if (may_go_on(got.reply, count, page_size) || next.skip_text())
             over(next.text());
         else
-            over();
+            confirm_read(&page::confirmed_end);
     }
+    void confirmed_end(const answer&) { over(); }
 
     const filter filter_;
     const page_start from_;
@@ -281,7 +285,7 @@ operation_ptr make_key_listing(
 {
     if (why == key_purpose::remove)
         return operation_ptr(new break_operation(owner, std::move(key), std::move(done)));
-    return operation_ptr(new key_listing(owner, std::move(key), std::move(which), std::move(done)));
+    return operation_ptr(new key_inspection(owner, std::move(key), std::move(which), std::move(done)));
 }
 
 operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done)

@@ -68,6 +68,7 @@ asio::awaitable<void> pretender::listen()
 
 asio::awaitable<void> pretender::serve(asio::ip::tcp::socket with)
 {
+    const auto number = ++connections_;
     // It ends with the exception that the client's end is.
     for (;;) {
         std::string message(header_size, '\0');
@@ -75,12 +76,13 @@ asio::awaitable<void> pretender::serve(asio::ip::tcp::socket with)
         const auto size = static_cast<std::size_t>(number_at(message, 0));
         message.resize(size);
         co_await asio::async_read(with, asio::buffer(message) + header_size, asio::use_awaitable);
+        connection_ = number;
         const auto reply = answer_to(message);
         co_await asio::async_write(with, asio::buffer(reply), asio::use_awaitable);
     }
 }
 
-std::string pretender::answer_to(std::string_view message) const
+std::string pretender::answer_to(std::string_view message)
 {
     const auto code = number_at(message, 12);
     // Behind flags, a name and two numbers; or behind flags and the kind of what follows.

@@ -28,13 +28,17 @@ public:
     pretender(asio::io_context& io, answers say);
 
     [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+    /// Number of the connection whose question is being answered.
+    [[nodiscard]] int connection() const noexcept { return connection_; }
 
 private:
     asio::awaitable<void> listen();
     asio::awaitable<void> serve(asio::ip::tcp::socket with);
-    [[nodiscard]] std::string answer_to(std::string_view message) const;
+    [[nodiscard]] std::string answer_to(std::string_view message);
 
     const answers say_;
+    int connections_ = 0;
+    int connection_ = 0;
     asio::ip::tcp::acceptor acceptor_;
 };
 

@@ -1,0 +1,146 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/operations/shared_read.hpp"
+
+#include "mongo/hello.hpp"
+#include "mongo/query.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+/// As many documents as an update has statements.
+constexpr std::size_t max_readers = 64;
+
+} // namespace
+
+void key_reader::begin()
+{
+    owner_->read(*this);
+}
+
+void key_reader::fail(delivery how, failure_ptr why)
+{
+    if (const auto left = std::exchange(read_, {}).lock())
+        left->leave(*this);
+    command_operation::fail(how, std::move(why));
+}
+
+void key_reader::hear_no_room()
+{
+    reads_alone_ = true;
+    begin();
+}
+
+void shared_read::start()
+{
+    send(std::make_shared<question>(command::dated_hello{}, told_to(&shared_read::greeted)));
+}
+
+bool shared_read::takes_more() const noexcept
+{
+    return is_open_ && readers_.size() < max_readers;
+}
+
+void shared_read::leave(const key_reader& which)
+{
+    for (auto& each : readers_) {
+        if (each == &which)
+            each.reset();
+    }
+    const auto has_left = [](const reader_ptr& each) { return !each; };
+    if (std::ranges::all_of(readers_, has_left))
+        talk_.end(owner_->talks());
+}
+
+void shared_read::send(const std::shared_ptr<question>& what)
+{
+    talk_.ask(owner_->talks(), what);
+}
+
+question::handler shared_read::told_to(void (shared_read::*then)(const answer&))
+{
+    return [self = shared_from_this(), then](const answer& got) {
+        const conversation::telling guard(self->talk_);
+        if (judge(got) == verdict::done)
+            (self.get()->*then)(got);
+        else
+            self->all_failed(got);
+    };
+}
+
+void shared_read::greeted(const answer& got)
+{
+    is_open_ = false;
+    if (const auto refused = owner_->talks().heard_hello(got)) {
+        all_failed(*refused);
+        return;
+    }
+    std::vector<std::string_view> keys;
+    for (const auto& each : readers_) {
+        if (each)
+            keys.push_back(each->key());
+    }
+    send(std::make_shared<question>(owner_->config().database,
+        find_command(owner_->config(), keys_query(keys), static_cast<std::int64_t>(keys.size())),
+        told_to(&shared_read::found)));
+}
+
+void shared_read::found(const answer& got)
+{
+    std::map<std::string, bson_iter_t, std::less<>> seen;
+    for_each_document(got.reply, [&](const bson_iter_t& each) { seen.insert_or_assign(key_of(each), each); });
+    const bool may_be_cut = may_be_full(got.reply);
+    bool is_over = true;
+    for (auto& each : readers_) {
+        // It may leave while others are told.
+        const auto reader = std::exchange(each, nullptr);
+        if (!reader)
+            continue;
+        const auto document = seen.find(reader->key());
+        if (document != seen.end() && reader->hear_document(document->second))
+            continue;
+        if (document == seen.end() && may_be_cut) {
+            reader->hear_no_room();
+            continue;
+        }
+        each = reader;
+        is_over = false;
+    }
+    if (!is_over)
+        confirm();
+}
+
+void shared_read::confirm()
+{
+    send(std::make_shared<question>(
+        owner_->config().database, confirm_command(owner_->config()), [self = shared_from_this()](const answer& got) {
+            const conversation::telling guard(self->talk_);
+            if (judge(got) == verdict::done || self->owner_->talks().accepts_unconfirmed(got))
+                self->confirmed();
+            else
+                self->all_failed(got);
+        }));
+}
+
+void shared_read::confirmed()
+{
+    for (auto& each : readers_) {
+        if (const auto reader = std::exchange(each, nullptr))
+            reader->hear_free();
+    }
+}
+
+void shared_read::all_failed(const answer& got)
+{
+    is_open_ = false;
+    for (auto& each : readers_) {
+        if (const auto reader = std::exchange(each, nullptr))
+            reader->hear_failed(got);
+    }
+}
+
+} // namespace colock::mongo::detail
