@@ -49,14 +49,15 @@ public:
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
     [[nodiscard]] virtual colock::capabilities capabilities() const noexcept = 0;
     [[nodiscard]] virtual adapter_limits limits() const noexcept { return {}; }
-    /// How far the backend's clock may get ahead while a lease of that ttl lasts, beyond running faster by a hundredth:
-    /// because another server takes over whose clock is ahead, or because a server's clock is stepped forward. The core
-    /// ends each lease earlier by this value, and refuses a ttl below four times the value with `errc::invalid_ttl`. A
-    /// clock that falls behind needs no bound, because there the lease only lasts longer.
+    /// Maximum time by which the backend's clock may get ahead while a lease of that ttl lasts, besides running faster
+    /// by a hundredth. A clock gets ahead when another server takes over whose clock is ahead, or by a forward step.
+    /// The core ends each lease earlier by this value, and refuses a ttl below four times the value with
+    /// `errc::invalid_ttl`. A clock that falls behind needs no bound, because it only prolongs the lease.
     ///
     /// The value may change, so the core asks each time it counts a lease: when a grant, an extension or a renewal is
-    /// answered, and when a shorter ttl is about to be sent. It asks with its mutex held, so an override calls no
-    /// locker, no lock and no completion. Default: 0, which is right for a backend whose clock never steps.
+    /// answered, and when a shorter ttl is about to be sent. The core holds its mutex during the call, so an override
+    /// must not call a locker, a lock or a completion. Default: 0, which is right for a backend whose clock never gets
+    /// ahead.
     [[nodiscard]] virtual std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept;
 
     /// Tries once to take the lock. Called for a claim that is not known to hold it: a new one, one that was busy or
@@ -94,9 +95,9 @@ public:
 
     /// The live holders of a key.
     virtual void start_inspect(std::string key, completion<list_outcome> done);
-    /// The administrator's release: removes the holders of a key that a look of its own has found, and returns what it
-    /// removed. The removal names them: what was granted, handed over or adopted after that look is left alone, however
-    /// late the request arrives. An empty answer means that none of those that were found was left.
+    /// The administrator's release: queries the holders of a key, removes them, and returns what it removed. The
+    /// removal names these holders. A lock that is granted, handed over or adopted after the query is left alone,
+    /// however late the removal arrives. An empty answer means that none of the holders that were found was left.
     virtual void start_break(std::string key, completion<list_outcome> done);
     /// The live holders that match, in pages: the first with an empty cursor, each other with the `next` of the one
     /// before it. A page may be empty, and is small enough to hold nobody up. What is granted or ends meanwhile may be

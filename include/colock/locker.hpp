@@ -25,9 +25,9 @@ namespace colock {
 /// When the last copy goes, waiters end with `errc::shutting_down`; locks that are held stay valid.
 ///
 /// The caller of a verb or the handler of an `async_` front may belong to another execution context than the adapter,
-/// and either context may be destroyed first. If it is the adapter's, a call that waits ends on its own executor with
-/// `errc::shutting_down`. If it is the caller's, nothing is posted to it, and what the call would have returned is
-/// given back.
+/// and either context may be destroyed first. If the adapter's context is destroyed, a call that waits ends with
+/// `errc::shutting_down` on the caller's executor. If the caller's context is destroyed, nothing is posted to it, and a
+/// lock that the call would have returned is released.
 ///
 /// Two families, one rule: a plain verb returns `asio::awaitable<T>` and throws; with `async_` in front it takes a
 /// completion token, completes with `void(error_code, T)` and runs on a strand of `get_executor()`.
@@ -102,13 +102,13 @@ public:
     ///
     /// The lease is renewed while the body runs. The body is cancelled (all types) for each reason to stop: a
     /// `stop_margin` before the lease can end, as soon as the loss is known, at a shutdown, and at each cancellation of
-    /// the caller. A body that goes on after one of these (it resets its cancellation state, or does not throw) is
+    /// the caller. A body that continues after one of these (it resets its cancellation state, or does not throw) is
     /// cancelled again by the next. A value returned before the deadline stands, also after the caller's cancellation.
     ///
-    /// Returns only when the body has ended. The lock is released then, whether or not the body moved the handle away;
-    /// the call ends when the release is answered, or after the operation timeout. If the caller is cancelled meanwhile,
-    /// or was cancelled while the body ran, the call ends promptly: the release goes on in the background, and the
-    /// body's value or exception stands.
+    /// Returns only when the body has ended. The lock is released then, whether or not the body moved the handle away.
+    /// The call ends when the release is answered, or after the operation timeout. If the caller is cancelled before
+    /// that, the call ends promptly after the body: the release continues in the background, and the body's value or
+    /// exception stands.
     ///
     /// Not reentrant: a body that asks for its own key again waits for itself, for as long as the policy allows, and
     /// its lease is renewed all the while. Pass the `lock&` on instead.
@@ -142,11 +142,11 @@ public:
     /// without ttl. It goes in steps, each with an operation timeout of its own. If one fails, what was removed until
     /// then is returned; it throws if that is nothing. A cancelled purge does not tell what it has removed.
     [[nodiscard]] asio::awaitable<std::vector<lock_status>> purge(std::size_t limit = 0) const;
-    /// The administrator's release: looks who holds the key, removes the holders found and returns what they were. A
-    /// lock that was granted or adopted after that look is left alone. If the result is empty, none of those found was
-    /// left. Handles of this locker hear `lost` (broken) at once, others at their next renewal. That includes a handle
-    /// whose grant is still on its way to the caller: it is lost when the caller gets it, or as soon as the backend has
-    /// been asked about it.
+    /// The administrator's release: queries the holders of the key, removes them and returns what they were. A lock
+    /// that is granted or adopted after the query is left alone. The result is empty if none of the holders found was
+    /// left. Handles of this locker report `lost` (broken) at once, other handles at their next renewal. A handle of
+    /// this locker whose grant has not reached its caller yet is lost when the caller gets it, or as soon as the
+    /// backend has been asked about it.
     [[nodiscard]] asio::awaitable<std::vector<lock_status>> break_lock(std::string key) const;
 
     /// The locks that this locker holds now, oldest first.

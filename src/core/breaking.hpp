@@ -25,8 +25,9 @@ inline std::vector<record::ptr> held_of(core& self, const concerns& which)
     return found;
 }
 
-/// Those that may have been granted since a break was sent. One whose create is still unanswered is verified once it is
-/// granted. A backend that answers inside the calls of the core tells the claims that it breaks.
+/// Returns the locks that may have been granted since a break was sent. Marks each claim whose create is unanswered, so
+/// that its grant is verified. With an immediate backend no mark is needed, because it reports the claims that it
+/// breaks.
 inline std::vector<record::ptr> granted_since(core& self, const concerns& which)
 {
     std::vector<record::ptr> found;

@@ -52,8 +52,8 @@ context_service::context_service(asio::execution_context& context) : service(con
 void context_service::join(const asio::any_io_executor& executor, std::weak_ptr<context_member> member)
 {
     auto& context = context_of(executor);
-    // Asio shuts down its services in reverse order. Until the members have been told, other threads may use the timers
-    // of the context, and none may add a service to it.
+    // Asio shuts down the newest service first. The timer service has to be created before this one: until the members
+    // have been told, other threads use the timers of the context, and nobody can add a service during a shutdown.
     if (!asio::has_service<context_service>(context))
         static_cast<void>(lease_timer(executor));
     auto& service = asio::use_service<context_service>(context);

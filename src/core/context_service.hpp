@@ -68,9 +68,9 @@ private:
     virtual void abandon() noexcept = 0;
 
     mutable reference_count references_;
-    std::shared_ptr<handler_registry> registry_;
-    /// Guarded by the registry's mutex.
+    /// Guarded by the registry's mutex. Next to another small member, because there may be many thousands of objects.
     bool registered_ = false;
+    std::shared_ptr<handler_registry> registry_;
 };
 
 /// The pending handlers of one execution context. It outlives the context, so that threads of other contexts can tell
@@ -103,7 +103,7 @@ private:
         boost::intrusive::base_hook<boost::intrusive::list_base_hook<boost::intrusive::tag<registered_tag>>>,
         boost::intrusive::constant_time_size<false>>;
 
-    /// Not a light one: a post to the system executor may make threads.
+    /// A std::mutex, not a light_mutex, because a post to the system executor may create threads.
     std::mutex mutex_;
     bool closed_ = false;
     /// Each is kept by a reference.

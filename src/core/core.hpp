@@ -73,17 +73,20 @@ public:
     void context_shutdown() noexcept override;
     void context_forked() noexcept override;
 
-    /// Suspends until `source` changes; not at all if it has since `seen`. The caller's frame keeps source and core. It
-    /// looks at `dead` before: no timer resumes it after the shutdown of the adapter's context, which resumes all.
+    /// Suspends until `source` changes. Completes at once if `source` has changed since `seen`. The caller's frame
+    /// keeps `source` and the core. The caller must check `dead` before: the shutdown of the adapter's context resumes
+    /// all waiters once, and no timer resumes them afterwards.
     template <class CompletionToken = asio::deferred_t>
     [[nodiscard]] auto park(
         waitable& source, parked& place, std::uint32_t seen, const CompletionToken& completion_token = {})
     {
         return asio::async_initiate<const CompletionToken, void(error_code)>(
             [](auto handler, core* self, waitable* where, parked* how, std::uint32_t version) {
-                asio::any_io_executor executor = asio::get_associated_executor(handler);
-                how->wait = new waiter(*self, std::move(executor), std::move(handler));
-                self->suspend(waiter::ptr(how->wait), *where, *how, version);
+                const asio::any_io_executor executor = asio::get_associated_executor(handler);
+                const auto slot = asio::get_associated_cancellation_slot(handler);
+                const waiter::ptr place(new waiter_with<decltype(handler)>(*self, std::move(handler)));
+                how->wait = place;
+                self->suspend(place, executor, slot, *where, *how, version);
             },
             completion_token, this, &source, &place, seen);
     }
@@ -130,7 +133,8 @@ public:
 
 private:
     void on_timer();
-    void suspend(const waiter::ptr& place, waitable& source, const parked& how, std::uint32_t seen);
+    void suspend(const waiter::ptr& place, const asio::any_io_executor& executor, asio::cancellation_slot slot,
+        waitable& source, const parked& how, std::uint32_t seen);
     void unpark(waiter& place);
     [[nodiscard]] std::shared_ptr<handler_registry> registry_of(const asio::any_io_executor& executor) const;
 

@@ -27,11 +27,11 @@ struct lease_request
     return clock_lead > ttl / 4;
 }
 
-/// The expiry as its holder counts it, which is never later than the backend's.
+/// Returns the expiry as the holder counts it. It is never later than the backend's, within the bounds below.
 ///
-/// With the times of the backend's clock at the grant and at the expiry, the backend ends the lease once
-/// `clock(expiry) >= clock(grant) + ttl`. That clock may run faster than ours by a hundredth, and jump ahead by
-/// `clock_lead` in between, so the lease is counted from before the request was sent, less both.
+/// The backend ends the lease once its own clock shows at least `ttl` more than at the grant. That clock may run faster
+/// than ours by a hundredth, and jump ahead by `clock_lead` meanwhile. The lease is therefore counted from before the
+/// request was sent, and shortened by both.
 [[nodiscard]] lease_clock::time_point local_deadline(const lease_request& asked) noexcept;
 
 /// When a lease is renewed, when the body under it has to stop, and when it is lost. Knows no I/O, takes no lock and

@@ -29,7 +29,7 @@ public:
 
     /// Out of its key's queue, if it stood in one.
     void grant(record& wanted, std::uint64_t fence, work& todo);
-    /// What the adapter, or a break, has said of the grant before the core heard of it takes effect.
+    /// Applies what the adapter or a break has reported about the grant before the core has processed it.
     void hear_of_grant(record& held, work& todo);
     /// One that nobody waits for.
     void hold(record& wanted, std::uint64_t fence);

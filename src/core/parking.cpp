@@ -3,60 +3,20 @@
 
 #include "core/core.hpp"
 
-#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
 
 namespace colock::detail {
 
-asio::cancellation_slot waiter::cancellation_slot() const
-{
-    return asio::get_associated_cancellation_slot(handler_);
-}
-
-waiter::ptr waiter::take_out() noexcept
-{
-    source_hook::unlink();
-    parked_hook::unlink();
-    return {this, false};
-}
-
-void waiter::resume(error_code why)
-{
-    complete([&] {
-        asio::post(std::exchange(executor_, nullptr), [handler = std::move(handler_), why]() mutable {
-            // The slot outlives the wait.
-            if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
-                slot.clear();
-            std::move(handler)(why);
-        });
-    });
-}
-
-void waiter::discard() noexcept
-{
-    // Destroyed without the registry's mutex, because the handler may own anything.
-    asio::any_completion_handler<void(error_code)> discarded;
-    asio::any_io_executor executor;
-    complete([&] {
-        discarded = std::move(handler_);
-        executor = std::exchange(executor_, nullptr);
-    });
-}
-
-void waiter::abandon() noexcept
+void waiter::forget() noexcept
 {
     owner_.forget(*this);
-    // Destroys the coroutine's frame, or posts that to its context, and with it what keeps the core.
-    handler_ = nullptr;
-    executor_ = nullptr;
 }
 
-void core::suspend(const waiter::ptr& place, waitable& source, const parked& how, std::uint32_t seen)
+void core::suspend(const waiter::ptr& place, const asio::any_io_executor& executor, asio::cancellation_slot slot,
+    waitable& source, const parked& how, std::uint32_t seen)
 {
-    // Assigned to the erased handler's own slot: the one of the handler inside would be overwritten. The slot may
-    // outlive the wait, the coroutine and the core.
-    if (auto slot = place->cancellation_slot(); slot.is_connected()) {
+    // The slot may outlive the wait, the coroutine and the core.
+    if (slot.is_connected()) {
         slot.assign([owner = weak_from_this(), place](asio::cancellation_type type) {
             if (type == asio::cancellation_type::none)
                 return;
@@ -64,7 +24,7 @@ void core::suspend(const waiter::ptr& place, waitable& source, const parked& how
                 alive->unpark(*place);
         });
     }
-    if (!place->enroll(registry_of(place->executor())))
+    if (!place->enroll(registry_of(executor)))
         return;
     work todo;
     {

@@ -6,9 +6,10 @@
 
 #include "core/context_service.hpp"
 
-#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/list_hook.hpp>
@@ -16,6 +17,7 @@
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace colock {
@@ -28,46 +30,87 @@ class core;
 struct all_parked_tag;
 using auto_unlink = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
 
-/// A coroutine that is suspended until something changes: what resumes it. It does not live in the coroutine's frame,
-/// because the cancellation slot and a thread that is about to resume it may refer to it when the frame is gone.
+/// Resumes a coroutine that is suspended until something changes. Does not live in the coroutine's frame, because the
+/// cancellation slot, or a thread that is about to resume the coroutine, may refer to the waiter after the frame is
+/// gone.
 ///
-/// Kept by the core's lists while it is in them. Thread safety: the lists are guarded by the core's mutex.
-class waiter final : public pending_handler,
-                     public boost::intrusive::list_base_hook<auto_unlink>,
-                     public boost::intrusive::list_base_hook<boost::intrusive::tag<all_parked_tag>, auto_unlink>
+/// The core's lists own a reference to each waiter in them. Thread safety: the core's mutex guards the lists.
+class waiter : public pending_handler,
+               public boost::intrusive::list_base_hook<auto_unlink>,
+               public boost::intrusive::list_base_hook<boost::intrusive::tag<all_parked_tag>, auto_unlink>
 {
 public:
     using ptr = boost::intrusive_ptr<waiter>;
     using source_hook = boost::intrusive::list_base_hook<auto_unlink>;
     using parked_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<all_parked_tag>, auto_unlink>;
 
-    waiter(core& owner, asio::any_io_executor executor, asio::any_completion_handler<void(error_code)> handler)
-        : owner_(owner), executor_(std::move(executor)), handler_(std::move(handler))
-    {
-    }
-
-    /// Of the coroutine. Not once it may have been resumed.
-    [[nodiscard]] const asio::any_io_executor& executor() const noexcept { return executor_; }
-    [[nodiscard]] asio::cancellation_slot cancellation_slot() const;
-
     // The core's mutex is held.
     [[nodiscard]] bool is_parked() const noexcept { return source_hook::is_linked(); }
     /// Takes it out of the lists, which it must be in.
-    [[nodiscard]] ptr take_out() noexcept;
+    [[nodiscard]] ptr take_out() noexcept
+    {
+        source_hook::unlink();
+        parked_hook::unlink();
+        return {this, false};
+    }
 
     /// Posts the handler to the coroutine's executor; does nothing if that executor's context has shut down. Not under
     /// the core's mutex.
-    void resume(error_code why);
+    virtual void resume(error_code why) = 0;
     /// Destroys the handler, unless it has been posted already.
-    void discard() noexcept;
+    virtual void discard() noexcept = 0;
+
+protected:
+    explicit waiter(core& owner) : owner_(owner) {}
+
+    /// Takes it out of the core's lists.
+    void forget() noexcept;
 
 private:
-    void abandon() noexcept override;
-
     /// The coroutine's frame keeps it.
     core& owner_;
-    asio::any_io_executor executor_;
-    asio::any_completion_handler<void(error_code)> handler_;
+};
+
+/// A waiter with its handler. The handler is not type-erased, and its executor is not copied, because there may be ten
+/// thousand waiters.
+template <class Handler>
+class waiter_with final : public waiter
+{
+public:
+    waiter_with(core& owner, Handler&& handler) : waiter(owner), handler_(std::move(handler)) {}
+
+    void resume(error_code why) override
+    {
+        complete([&] {
+            const asio::any_io_executor executor = asio::get_associated_executor(*handler_);
+            asio::post(executor, [handler = std::move(*handler_), why]() mutable {
+                // The slot outlives the wait.
+                if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
+                    slot.clear();
+                std::move(handler)(why);
+            });
+            handler_.reset();
+        });
+    }
+    void discard() noexcept override
+    {
+        // Destroyed without the registry's mutex, because the handler may own anything.
+        std::optional<Handler> discarded;
+        complete([&] {
+            discarded.emplace(std::move(*handler_));
+            handler_.reset();
+        });
+    }
+
+private:
+    void abandon() noexcept override
+    {
+        forget();
+        // Destroys the coroutine's frame, or posts that to its context, and with it what keeps the core.
+        handler_.reset();
+    }
+
+    std::optional<Handler> handler_;
 };
 
 /// How a coroutine is suspended, and where.

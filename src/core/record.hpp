@@ -118,8 +118,8 @@ public:
         return lock(std::move(granted), std::move(owner));
     }
 
-    /// A create, or what includes one, is about to be sent: what was told of an earlier grant does not concern the one
-    /// that it may bring. The mutex is held.
+    /// Called before a create, or a request that includes one, is sent. Discards reports about an earlier grant,
+    /// because they do not concern the grant that this create may bring. The mutex is held.
     void sends_create() noexcept
     {
         under_way = operation::create;

@@ -9,9 +9,9 @@
 
 namespace colock::mongo::detail {
 
-/// Questions to the primary, one at a time. One that is asked while the answer to the last is told goes to the
-/// connection that has given that answer: what a server says is confirmed by the same server, wherever the next
-/// connection would lead.
+/// Sends questions to the primary, one at a time. A question that is asked while an answer is being handled goes to the
+/// connection of that answer. The server that gave an answer therefore also confirms it, even if the primary has
+/// changed.
 ///
 /// Thread safety: none; belongs to the strand.
 class conversation

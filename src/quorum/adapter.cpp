@@ -270,8 +270,8 @@ public:
         return {.list = true, .tickets = true};
     }
 
-    /// A majority that grants needs one of the nodes that have granted already: one clock that gets ahead may be
-    /// enough.
+    /// Two majorities may share only one node. If the clock of that node gets ahead, both majorities can grant the
+    /// lock.
     [[nodiscard]] milliseconds max_clock_lead(milliseconds ttl) const noexcept override
     {
         milliseconds largest{0};

@@ -202,7 +202,8 @@ BOOST_AUTO_TEST_CASE(every_way_to_a_lease_counts_the_lead)
         BOOST_TEST(about(acquired.expires_at(), early_end_of(30s, start)));
         const auto tried = on.run(on.locker->try_acquire("tried", {.ttl = 30s})).value();
         BOOST_TEST(about(tried.expires_at(), early_end_of(30s, start)));
-        for (const auto& each : on.run(on.locker->acquire_all({"all/1", "all/2"}, {.ttl = 30s})).locks())
+        const auto all = on.run(on.locker->acquire_all({"all/1", "all/2"}, {.ttl = 30s}));
+        for (const auto& each : all.locks())
             BOOST_TEST(about(each.expires_at(), early_end_of(30s, start)));
         auto waiting = on.start(on.locker->acquire("acquired", {.ttl = 1min}));
         on.ready();

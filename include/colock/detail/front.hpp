@@ -35,7 +35,8 @@ using verb_signature_t = typename verb_signature<T>::type;
 template <class T>
 using verb_handler = asio::any_completion_handler<verb_signature_t<T>>;
 
-/// The executor that `handler` is associated with; empty if it has none, or one that belongs to no execution context.
+/// Returns the associated executor of `handler`. Empty if there is none, or if it does not convert to
+/// `any_io_executor`.
 template <class Handler>
 [[nodiscard]] asio::any_io_executor executor_of(const Handler& handler)
 {
@@ -46,9 +47,9 @@ template <class Handler>
         return {};
 }
 
-/// Runs `verb` on a strand of `executor`, accepting every cancellation type, and hands its result to `handler` on that
-/// handler's own executor, which is `caller` unless that is empty. Defined and instantiated in src/core/front.cpp for
-/// the result types of the library's verbs.
+/// Runs `verb` on a strand of `executor`, accepting every cancellation type, and invokes `handler` with its result on
+/// the handler's associated executor. `caller` is that executor, or empty if there is none. Defined and instantiated in
+/// src/core/front.cpp for the result types of the library's verbs.
 template <class T>
 void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler,
     const asio::any_io_executor& caller);

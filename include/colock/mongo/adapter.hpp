@@ -32,9 +32,10 @@ struct options
     /// Default: that of the URL's path unless it is admin, local or config; else `colock`.
     std::string database{};
     /// At most 120 bytes; without `$` or NUL, and not of the server's own, which begin with `system.`. It should be
-    /// colock's alone. Documents of other programs in it are left alone: an operation on the key of one fails with
-    /// `errc::misconfigured_backend`. So does every operation where the collection is capped, a view or a time series,
-    /// or has a collation, a unique index besides that of `_id`, or a validator that refuses colock's documents.
+    /// used by colock alone. Documents of other programs are not changed: an operation on the key of one fails with
+    /// `errc::misconfigured_backend`. Every operation fails with this error if the collection is capped, a view or a
+    /// time series, or has a collation, a unique index besides that of `_id`, or a validator that refuses colock's
+    /// documents.
     std::string collection = "locks";
     /// In place of those in the URL.
     std::string user{};
@@ -58,11 +59,11 @@ struct options
     /// For how long `purge` keeps a document without a holder, which keeps the fence of its key. Range: 1 min to 10
     /// years.
     std::chrono::milliseconds purge_after{std::chrono::hours(24)};
-    /// How far a server's clock may get ahead while a lease lasts: the clock of a new primary ahead of the clock of the
-    /// last, or one server's clock by a forward step. Every lease ends here earlier by this. Two holders are possible
-    /// where a clock gets further ahead; a clock that falls behind only delays an expiry. Default: a tenth of the ttl,
-    /// at most 250 ms, so 10 ms at a ttl of 100 ms. A value that is set is used in full, and a ttl below four times it
-    /// is `errc::invalid_ttl`; 0: clocks never get ahead. Range: 0 to 1 h.
+    /// Maximum time by which a server's clock may get ahead while a lease lasts: because the clock of a new primary is
+    /// ahead of the last primary's, or by a forward step. The holder ends every lease earlier by this value. Two
+    /// holders are possible if a clock gets further ahead; a clock that falls behind only delays an expiry. Default: a
+    /// tenth of the ttl, at most 250 ms, so 10 ms at a ttl of 100 ms. An explicit value is used in full, and a ttl
+    /// below four times the value is `errc::invalid_ttl`. 0 says that clocks never get ahead. Range: 0 to 1 h.
     std::optional<std::chrono::milliseconds> max_clock_lead{};
 };
 
@@ -83,7 +84,7 @@ enum class waiting_by : unsigned char
 ///
 /// Two holders are excluded while no write is lost that a majority has confirmed, and while no server's clock gets
 /// further ahead than `options::max_clock_lead` while a lease lasts, by a step or because a new primary's clock is
-/// ahead. A clock that is behind excludes them all the same.
+/// ahead. A clock that is behind never leads to two holders.
 ///
 /// Thread safety: all members may be called from any thread.
 /// \throws validation_error `invalid_options` for a URL or options that cannot be used; its message holds no

@@ -63,15 +63,15 @@ struct options
     /// How often a waiter looks again where no release is announced: in the plain layout, and where the user may not
     /// subscribe. Range: 1 ms to 1 h.
     std::chrono::milliseconds poll_interval{250};
-    /// How far a server's clock may get ahead while a lease lasts: the clock of a promoted replica ahead of the clock
-    /// of its master, or one server's clock by a forward step. Every lease ends here earlier by this. Two holders are
-    /// possible where a clock gets further ahead; a clock that falls behind only delays an expiry. A value that is set
-    /// is used in full, whatever the server is, and a ttl below four times it is `errc::invalid_ttl`; 0: clocks never
-    /// get ahead. Range: 0 to 1 h.
+    /// Maximum time by which a server's clock may get ahead while a lease lasts: because the clock of a promoted
+    /// replica is ahead of its master's, or by a forward step. The holder ends every lease earlier by this value. Two
+    /// holders are possible if a clock gets further ahead; a clock that falls behind only delays an expiry. An explicit
+    /// value is used in full on every server, and a ttl below four times the value is `errc::invalid_ttl`. 0 says that
+    /// clocks never get ahead. Range: 0 to 1 h.
     ///
-    /// Default: a tenth of the ttl, at most 250 ms, so 10 ms at a ttl of 100 ms, where another server may take over: if
-    /// the URL names Sentinels, or once an INFO at connect has shown replicas or was refused; else 0. A server that
-    /// gets its first replica later is not asked again before the next connect.
+    /// Default where another server may take over: a tenth of the ttl, at most 250 ms, so 10 ms at a ttl of 100 ms.
+    /// Another server may take over if the URL names Sentinels, or once INFO at a connect has shown replicas or was
+    /// refused. Default otherwise: 0. A first replica that is added later is noticed at the next connect.
     std::optional<std::chrono::milliseconds> max_clock_lead{};
 };
 
@@ -82,10 +82,10 @@ struct options
 /// the adapter's own, and it reconnects by itself.
 ///
 /// Two holders are excluded while the server keeps its memory, and while no clock gets further ahead than
-/// `options::max_clock_lead` while a lease lasts, by a step or because a promoted replica's clock is ahead: eviction, a
-/// restart without an append-only file that is synced at every write, and a failover to a replica that lags behind can
-/// each lose a lock; a master that is cut off grants beside its successor. Dangers that can be seen at connect are told
-/// to the observer (`warning`).
+/// `options::max_clock_lead` while a lease lasts, by a step or because a promoted replica's clock is ahead. A lock can
+/// be lost by eviction, by a restart without an append-only file that is synced at every write, and by a failover to a
+/// replica that lags behind. A master that is cut off grants locks that its successor grants, too. Dangers that can be
+/// detected at connect are reported to the observer (`warning`).
 ///
 /// Thread safety: all members may be called from any thread.
 /// \throws validation_error `invalid_options` for a URL or options that cannot be used; its message holds no
@@ -95,10 +95,10 @@ struct options
 /// Exclusive locks over independent masters: granted by a majority of them within the validity time. No fence, no
 /// shared locks, no locks without ttl, no waking: a waiter polls.
 ///
-/// Two holders are excluded while a majority of the masters, each of which has granted the lock, keeps its memory and
-/// its time: a master's clock may run faster than ours by a hundredth, and get ahead by `options::max_clock_lead` while
-/// a lease lasts. The largest such bound of the masters shortens every lease. Not promised: exclusion when masters lose
-/// keys (restart without an append-only file, eviction).
+/// Two holders are excluded while a majority of the masters, all of which have granted the lock, keep their memory and
+/// their time. A master's clock may run faster than ours by a hundredth, and get ahead by `options::max_clock_lead`
+/// while a lease lasts. The largest `max_clock_lead` of the masters shortens every lease. Not promised: exclusion when
+/// masters lose keys (restart without an append-only file, eviction).
 ///
 /// What a master that does not answer may still hold of a lock that is over is taken back in the background; what could
 /// not be within its ttl, or before the last locker was shut down, counts in `adapter::unproven()`. An `io_context`

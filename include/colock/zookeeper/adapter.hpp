@@ -64,11 +64,11 @@ struct options
     /// How long the server keeps what a process holds that it does not hear of any more. The server may decide on
     /// another, and that counts. Range: 1 s to 1 h.
     std::chrono::milliseconds session_timeout{15'000};
-    /// The smallest session timeout that any server of the ensemble may grant, which is no more than the smallest
-    /// `maxSessionTimeout` of its members. All leases count on it. A server shortens a session when it receives the
-    /// request to go on with it, and its answer may be lost: where members have different limits, this option has to be
-    /// set, or two may hold a lock. Default: the smallest timeout that this adapter was granted so far, which is enough
-    /// where all members have the same limits. Range: 100 ms to 1 h.
+    /// The smallest session timeout that any server of the ensemble may grant, which is at most the smallest
+    /// `maxSessionTimeout` of its members. All leases are counted by it. A server shortens a session as soon as it
+    /// receives the request to resume it, and its answer may be lost. Set this option if members have different limits;
+    /// without it two holders are possible. Default: the smallest timeout that this adapter was granted so far, which
+    /// is enough if all members have the same limits. Range: 100 ms to 1 h.
     std::optional<std::chrono::milliseconds> smallest_session_timeout{};
     /// The servers' `tickTime`. Leases count on it: it must not be shorter than the servers'. Default: 2 s, or half the
     /// session timeout that leases count on if that is less. Range: 1 ms to 1 h.
