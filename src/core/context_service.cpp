@@ -3,6 +3,8 @@
 
 #include <colock/clock.hpp>
 
+#include <boost/asio/strand.hpp>
+
 #include <algorithm>
 
 namespace colock::detail {
@@ -23,9 +25,9 @@ bool pending_handler::enroll(std::shared_ptr<handler_registry> registry)
     return false;
 }
 
-std::shared_ptr<handler_registry> handler_registry::of(asio::execution_context& alive)
+std::shared_ptr<handler_registry> handler_registry::of(const asio::any_io_executor& executor)
 {
-    return asio::use_service<context_service>(alive).handlers();
+    return context_service::of(executor).handlers();
 }
 
 void handler_registry::close() noexcept
@@ -49,14 +51,23 @@ asio::execution_context::id context_service::id;
 
 context_service::context_service(asio::execution_context& context) : service(context) {}
 
-void context_service::join(const asio::any_io_executor& executor, std::weak_ptr<context_member> member)
+context_service& context_service::of(const asio::any_io_executor& executor)
 {
     auto& context = context_of(executor);
-    // Asio shuts down the newest service first. The timer service has to be created before this one: until the members
-    // have been told, other threads use the timers of the context, and nobody can add a service during a shutdown.
+    // Asio shuts down the newest service first. The strands have to be shut down after this one: from then on they
+    // destroy a handler that is posted to them inside the call, and the registry's mutex is held during a post.
     if (!asio::has_service<context_service>(context))
+        static_cast<void>(asio::make_strand(executor));
+    return asio::use_service<context_service>(context);
+}
+
+void context_service::join(const asio::any_io_executor& executor, std::weak_ptr<context_member> member)
+{
+    // The timers have to be shut down after this one, too: until the members have been told, other threads use the
+    // timers of the context, and nobody can add a service during a shutdown.
+    if (!asio::has_service<context_service>(context_of(executor)))
         static_cast<void>(lease_timer(executor));
-    auto& service = asio::use_service<context_service>(context);
+    auto& service = of(executor);
     const std::lock_guard guard(service.mutex_);
     auto& members = service.members_;
     if (members.size() >= service.prune_at_) {

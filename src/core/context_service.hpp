@@ -80,7 +80,8 @@ private:
 class handler_registry
 {
 public:
-    [[nodiscard]] static std::shared_ptr<handler_registry> of(asio::execution_context& alive);
+    /// Of the executor's context, which has not shut down.
+    [[nodiscard]] static std::shared_ptr<handler_registry> of(const asio::any_io_executor& executor);
 
     /// Calls `function` unless the context has shut down; the context cannot shut down meanwhile.
     /// \return whether it was called.
@@ -132,6 +133,8 @@ public:
 
     explicit context_service(asio::execution_context& context);
 
+    /// Of the executor's context, which has not shut down.
+    [[nodiscard]] static context_service& of(const asio::any_io_executor& executor);
     /// Registers a member with the context of `executor`. A member that dies needs no deregistration.
     static void join(const asio::any_io_executor& executor, std::weak_ptr<context_member> member);
 

@@ -42,9 +42,9 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     made->leased.owned_by(made);
     made->news.owned_by(made);
     if (const auto executor = made->executor()) {
-        made->context_ = &context_of(executor);
-        made->registry_ = handler_registry::of(context_of(executor));
         join_context(executor, made);
+        made->context_ = &context_of(executor);
+        made->registry_ = handler_registry::of(executor);
     }
     if (made->options.observer)
         made->backend->attach(made->options.observer);

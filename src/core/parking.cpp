@@ -45,7 +45,7 @@ std::shared_ptr<handler_registry> core::registry_of(const asio::any_io_executor&
 {
     // The address of a context that is gone may be that of another one.
     auto& context = context_of(executor);
-    return !dead && &context == context_ ? registry_ : handler_registry::of(context);
+    return !dead && &context == context_ ? registry_ : handler_registry::of(executor);
 }
 
 void core::unpark(waiter& place)

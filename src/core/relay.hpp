@@ -250,14 +250,14 @@ void run_front(const asio::any_io_executor& executor, asio::awaitable<T> verb, H
     }
     using front_type = foreign_front<Handler, Finish, T>;
     const typename front_type::ptr front(new front_type(caller, std::move(handler)));
-    if (!front->enroll(handler_registry::of(context_of(caller))))
+    if (!front->enroll(handler_registry::of(caller)))
         return;
     if (!executor) {
         front->has_started();
         return front->drop();
     }
     const auto canceller = std::make_shared<typename front_type::canceller>(new_strand(executor));
-    front->cancel_with(canceller, handler_registry::of(context_of(executor)));
+    front->cancel_with(canceller, handler_registry::of(executor));
     // With an executor of its own, so that a cancellation is emitted on the strand.
     asio::co_spawn(canceller->strand, std::move(verb),
         asio::bind_executor(canceller->strand, foreign_completion<front_type>(front, canceller)));

@@ -301,6 +301,26 @@ BOOST_AUTO_TEST_CASE(call_that_begins_after_the_lockers_context_is_destroyed_end
     }
 }
 
+/// Asio destroys the frame of the waiter that is about to be resumed, which passes the lock on to the next waiter, and
+/// that one is destroyed in turn.
+BOOST_AUTO_TEST_CASE(waiters_on_strands_are_destroyed_with_the_context_after_a_release)
+{
+    std::optional<asio::io_context> io(std::in_place);
+    const colock::locker by(memory::make_adapter(io->get_executor()));
+    std::optional<lock> held;
+    by.async_acquire("k", [&](error_code, lock granted) { held = std::move(granted); });
+    io->poll();
+    io->restart();
+    int ended = 0;
+    for (int i = 0; i < 8; ++i)
+        by.async_acquire("k", [&](error_code, lock) { ++ended; });
+    io->poll();
+    BOOST_TEST(by.stats().waiting == 8U);
+    held.reset();
+    io.reset();
+    BOOST_TEST(ended == 0);
+}
+
 BOOST_AUTO_TEST_CASE(nothing_is_posted_to_a_callers_context_that_is_destroyed)
 {
     for (const bool cancels : {false, true}) {
