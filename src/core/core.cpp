@@ -45,6 +45,11 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
         join_context(executor, made);
         made->context_ = &context_of(executor);
         made->registry_ = handler_registry::of(executor);
+    } else {
+        // The adapter's context has shut down.
+        made->dead = true;
+        made->closed_to_new = true;
+        static_cast<void>(made->timers.stop());
     }
     if (made->options.observer)
         made->backend->attach(made->options.observer);

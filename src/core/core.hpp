@@ -134,7 +134,7 @@ public:
 private:
     void on_timer();
     void suspend(const waiter::ptr& place, const asio::any_io_executor& executor, asio::cancellation_slot slot,
-        waitable& source, const parked& how, std::uint32_t seen);
+        waitable& source, parked& how, std::uint32_t seen);
     void unpark(waiter& place);
     [[nodiscard]] std::shared_ptr<handler_registry> registry_of(const asio::any_io_executor& executor) const;
 

@@ -5,6 +5,9 @@
 
 #include <boost/asio/error.hpp>
 
+#include <mutex>
+#include <utility>
+
 namespace colock::detail {
 
 void waiter::forget() noexcept
@@ -13,7 +16,7 @@ void waiter::forget() noexcept
 }
 
 void core::suspend(const waiter::ptr& place, const asio::any_io_executor& executor, asio::cancellation_slot slot,
-    waitable& source, const parked& how, std::uint32_t seen)
+    waitable& source, parked& how, std::uint32_t seen)
 {
     // The slot may outlive the wait, the coroutine and the core.
     if (slot.is_connected()) {
@@ -32,7 +35,8 @@ void core::suspend(const waiter::ptr& place, const asio::any_io_executor& execut
         intrusive_ptr_add_ref(place.get());
         source.waiters.push_back(*place);
         (how.ends_when_closed ? suspended_until_closed : suspended).push_back(*place);
-        if (!(how.ends_when_closed && closed_to_new) && source.version == seen) {
+        const bool has_shut_down_since = dead && !std::exchange(how.saw_shutdown, true);
+        if (!has_shut_down_since && !(how.ends_when_closed && closed_to_new) && source.version == seen) {
             // From the end of the guard on, another thread may resume the coroutine, which keeps this core.
             return;
         }

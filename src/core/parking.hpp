@@ -118,6 +118,9 @@ struct parked
 {
     /// Not to be parked any longer, once its core takes no new acquires.
     bool ends_when_closed = false;
+    /// A wait has ended because the context of the adapter has shut down. Each coroutine is resumed once after that,
+    /// because it may have looked at the state just before.
+    bool saw_shutdown = false;
     /// The latest wait, for core::discard.
     waiter::ptr wait{};
 };

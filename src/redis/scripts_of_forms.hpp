@@ -18,7 +18,7 @@ namespace colock::redis::detail {
 inline constexpr std::string_view form_functions = R"lua(
 local foreign = 'WRONGTYPE the key holds a value of another program'
 local token = '^%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x$'
-local entry = '^%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x.'
+local entry = '^%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x.-:.'
 local holder = '^s?%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x[^%z]*%z[^%z]*%z[^%z]*%z[^%z]*$'
 local reader = '^s%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x[^%z]*%z[^%z]*%z[^%z]*%z[^%z]*$'
 local function look(set, form)

@@ -291,7 +291,8 @@ void sessions::history_probed(std::int64_t written_in, lease_clock::duration del
         history_lost(written_in);
         return;
     }
-    probe_history_in(std::min<lease_clock::duration>(2 * delay, talk_->life().counted_timeout()));
+    // The delay is spread by a quarter, and may not exceed the timeout.
+    probe_history_in(std::min<lease_clock::duration>(2 * delay, talk_->life().counted_timeout() * 3 / 4));
 }
 
 void sessions::end_probe()

@@ -301,6 +301,23 @@ BOOST_AUTO_TEST_CASE(call_that_begins_after_the_lockers_context_is_destroyed_end
     }
 }
 
+BOOST_AUTO_TEST_CASE(locker_that_is_made_after_the_adapters_context_is_destroyed_takes_no_acquires)
+{
+    std::optional<asio::io_context> theirs(std::in_place);
+    const auto adapter = memory::make_adapter(theirs->get_executor());
+    theirs.reset();
+    locker by(adapter);
+    asio::io_context mine;
+    int ended = 0;
+    asio::co_spawn(mine, by.acquire("k"), [&](const std::exception_ptr& failure, lock) {
+        ++ended;
+        BOOST_CHECK_EXCEPTION(std::rethrow_exception(failure), create_error,
+            [](const create_error& why) { return why.code() == errc::shutting_down; });
+    });
+    mine.run();
+    BOOST_TEST(ended == 1);
+}
+
 /// Asio destroys the frame of the waiter that is about to be resumed, which passes the lock on to the next waiter, and
 /// that one is destroyed in turn.
 BOOST_AUTO_TEST_CASE(waiters_on_strands_are_destroyed_with_the_context_after_a_release)

@@ -80,17 +80,19 @@ public:
     void check()
     {
         unsigned reasons = 0;
+        bool is_last = false;
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(core_->mutex);
             reasons = count_reasons();
+            is_last = core_->dead;
             // A shutdown tells only the locks that are held.
             place_.ends_when_closed = held_->end_reason && !core_->closed_to_new;
             seen = held_->version;
         }
         for (; cancelled_for_ < reasons && !ended_; ++cancelled_for_)
             cancel();
-        if (ended_ || core_->dead)
+        if (ended_ || is_last)
             return;
         core_->park(*held_, place_, seen, asio::bind_executor(strand_, [weak = weak_from_this()](error_code) {
             if (const auto alive = weak.lock(); alive && !alive->ended_)

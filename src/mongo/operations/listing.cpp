@@ -112,9 +112,12 @@ private:
     void begin_now() override
     {
         found_.clear();
-        named_.clear();
         is_removing_ = false;
-        ask(find_command(config(), key_query(key_), 1), &break_operation::looked);
+        // A removal that was not begun is sent again for the same holders: those that came after the look stay.
+        if (named_.empty())
+            ask(find_command(config(), key_query(key_), 1), &break_operation::looked);
+        else
+            remove();
     }
     void looked(const answer& got)
     {

@@ -47,6 +47,8 @@ bool shared_read::takes_more() const noexcept
 
 void shared_read::leave(const key_reader& which)
 {
+    // A reader has waited for as long as it may, so the connection may be dead. Later readers use another one.
+    is_open_ = false;
     for (auto& each : readers_) {
         if (each == &which)
             each.reset();

@@ -41,6 +41,7 @@ constexpr foreign_value sorted_sets[] = {
     {"members with great scores", "redis.call('ZADD', KEYS[1], 9e15, 'alice', 'inf', 'bob')"},
     {"an empty member", "redis.call('ZADD', KEYS[1], 1, '')"},
     {"members like tokens", "redis.call('ZADD', KEYS[1], 1, string.rep('a', 32), 2, string.rep('b', 64))"},
+    {"members like digests", "redis.call('ZADD', KEYS[1], 5, string.rep('d', 40), 6, string.rep('e', 64))"},
     {"members that begin like readers", "redis.call('ZADD', KEYS[1], 1, 's' .. string.rep('a', 43))"},
     {"a member before a reader",
         "redis.call('ZADD', KEYS[1], 1, 'alice', 9e15, 's' .. string.rep('a', 43) .. '\\0\\0\\0')"},
