@@ -84,9 +84,9 @@ public:
             [](auto handler, core* self, waitable* where, parked* how, std::uint32_t version) {
                 const asio::any_io_executor executor = asio::get_associated_executor(handler);
                 const auto slot = asio::get_associated_cancellation_slot(handler);
-                const waiter::ptr place(new waiter_with<decltype(handler)>(*self, std::move(handler)));
-                how->wait = place;
-                self->suspend(place, executor, slot, *where, *how, version);
+                const waiter::ptr waiting(new waiter_with<decltype(handler)>(*self, std::move(handler)));
+                how->wait = waiting;
+                self->suspend(waiting, executor, slot, *where, *how, version);
             },
             completion_token, this, &source, &place, seen);
     }
