@@ -120,21 +120,6 @@ COLOCK_REMOTE_CASE(a_late_hand_over_of_a_dead_connection_is_never_granted_to_two
     });
 }
 
-COLOCK_REMOTE_CASE(a_late_break_of_a_dead_connection_takes_no_later_holders_lock, &capabilities::list)
-{
-    on.warm_up();
-    const auto first = on.exclusive("k"), second = on.exclusive("k");
-    on.witness().grant(first);
-    const auto outcome = overtaken(on, on.backend().break_key("k"));
-    BOOST_TEST_REQUIRE(outcome.error);
-    on.witness().give_back(first);
-    on.witness().grant(second);
-    on.link().deliver();
-    on.witness().check_held(second);
-    on.witness().refuse(on.one_attempt("k"));
-    on.witness().give_back(second);
-}
-
 COLOCK_REMOTE_CASE(no_lock_of_a_locker_is_taken_away_by_its_own_late_release)
 {
     const auto locks = on.make_linked_locker();

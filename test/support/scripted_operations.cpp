@@ -4,11 +4,6 @@
 
 #include <boost/asio/post.hpp>
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
 namespace colock::testing {
 
 namespace {
@@ -43,17 +38,6 @@ Outcome negative()
     if constexpr (requires { decltype(outcome.status)::not_held; })
         outcome.status = decltype(outcome.status)::not_held;
     return outcome;
-}
-
-/// Of the holders of a key, at a backend that answers at once.
-std::vector<std::uint64_t> fences_of(adapter& backend, const std::string& key)
-{
-    std::vector<std::uint64_t> fences;
-    backend.start_inspect(key, [&](const list_outcome& found) {
-        for (const auto& each : found.locks)
-            fences.push_back(each.fence);
-    });
-    return fences;
 }
 
 failure_ptr unknown(const char* why)
@@ -320,16 +304,8 @@ void scripted_adapter::start_inspect(std::string key, completion<list_outcome> d
 void scripted_adapter::start_break(std::string key, completion<list_outcome> done)
 {
     auto how = begin({operation::break_key, key, {}, {}});
-    // A break that arrives after its caller was told that the outcome is unknown has named whom it removes.
-    std::optional<std::vector<std::uint64_t>> seen;
-    if (how.what_ == step::action::hold_unknown)
-        seen = fences_of(*backend_, key);
-    const auto send = [key = std::move(key), seen](adapter& backend, completion<list_outcome> end) {
-        if (seen && *seen != fences_of(backend, key))
-            end({});
-        else
-            backend.start_break(key, std::move(end));
-    };
+    const auto send = [key = std::move(key)](
+                          adapter& backend, completion<list_outcome> end) { backend.start_break(key, std::move(end)); };
     run<list_outcome>({operation::break_key, std::move(how), {}, send, std::move(done), nullptr, {}});
 }
 
