@@ -2,6 +2,7 @@
 #include "mongo/lock_view.hpp"
 
 #include "mongo/outline.hpp"
+#include "remote/stored_time.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -71,7 +72,7 @@ std::optional<std::chrono::system_clock::time_point> time_of(std::int64_t millis
 {
     if (milliseconds == 0)
         return std::nullopt;
-    return std::chrono::system_clock::time_point(std::chrono::milliseconds(milliseconds));
+    return remote::stored_time(milliseconds);
 }
 
 void read_owner(const bson_iter_t& from, lock_status& into)

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "remote/stored_owner.hpp"
 
+#include "remote/stored_time.hpp"
+
 #include <charconv>
 #include <chrono>
 #include <ctime>
@@ -62,7 +64,7 @@ void fill(lock_status& status, stored_owner from)
     status.host = std::move(from.owner.host);
     status.comment = std::move(from.owner.comment);
     status.group = std::move(from.owner.group);
-    status.created = std::chrono::system_clock::time_point(std::chrono::milliseconds(from.created));
+    status.created = stored_time(from.created);
 }
 
 } // namespace colock::remote

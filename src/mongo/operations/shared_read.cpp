@@ -5,8 +5,9 @@
 #include "mongo/query.hpp"
 
 #include <algorithm>
-#include <map>
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 namespace colock::mongo::detail {
 
@@ -93,23 +94,31 @@ void shared_read::greeted(const answer& got)
 
 void shared_read::found(const answer& got)
 {
-    std::map<std::string, bson_iter_t, std::less<>> seen;
-    for_each_document(got.reply, [&](const bson_iter_t& each) { seen.insert_or_assign(key_of(each), each); });
+    std::vector<bool> is_found(readers_.size());
+    for_each_document(got.reply, [&](const bson_iter_t& each) {
+        const auto key = key_of(each);
+        for (std::size_t i = 0; i < readers_.size(); ++i) {
+            // It may leave while others are told.
+            auto reader = std::exchange(readers_[i], nullptr);
+            if (reader && reader->key() == key) {
+                is_found[i] = true;
+                if (reader->hear_document(each))
+                    continue;
+            }
+            readers_[i] = std::move(reader);
+        }
+    });
     const bool may_be_cut = may_be_full(got.reply);
     bool is_over = true;
-    for (auto& each : readers_) {
-        // It may leave while others are told.
-        const auto reader = std::exchange(each, nullptr);
+    for (std::size_t i = 0; i < readers_.size(); ++i) {
+        auto reader = std::exchange(readers_[i], nullptr);
         if (!reader)
             continue;
-        const auto document = seen.find(reader->key());
-        if (document != seen.end() && reader->hear_document(document->second))
-            continue;
-        if (document == seen.end() && may_be_cut) {
+        if (!is_found[i] && may_be_cut) {
             reader->hear_no_room();
             continue;
         }
-        each = reader;
+        readers_[i] = std::move(reader);
         is_over = false;
     }
     if (!is_over)

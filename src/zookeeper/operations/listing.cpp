@@ -2,6 +2,7 @@
 #include "zookeeper/operations/operations.hpp"
 
 #include "core/cursor.hpp"
+#include "remote/stored_time.hpp"
 #include "zookeeper/line.hpp"
 #include "zookeeper/operations/names.hpp"
 #include "zookeeper/operations/request_operation.hpp"
@@ -20,9 +21,6 @@
 namespace colock::zookeeper::detail {
 
 namespace {
-
-using std::chrono::milliseconds;
-using wall_clock = std::chrono::system_clock;
 
 constexpr std::string_view digits = "0123456789abcdef";
 
@@ -55,9 +53,9 @@ std::optional<lock_status> status_of(const candidate& which, const reply& node)
         remote::fill(status, std::move(known->who));
     }
     // By the server's clock.
-    status.created = wall_clock::time_point(milliseconds(node.stat.created_ms));
+    status.created = remote::stored_time(node.stat.created_ms);
     if (node.stat.version > 0)
-        status.renewed = wall_clock::time_point(milliseconds(node.stat.modified_ms));
+        status.renewed = remote::stored_time(node.stat.modified_ms);
     return status;
 }
 

@@ -1,9 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "remote/stored_owner.hpp"
+#include "remote/stored_time.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <string>
 
 using namespace colock;
@@ -29,6 +32,16 @@ BOOST_AUTO_TEST_CASE(it_is_read_back)
     BOOST_TEST(status.comment.empty());
     BOOST_TEST(status.group == "g");
     BOOST_TEST((status.created.value().time_since_epoch() == std::chrono::milliseconds(1'795'000'000'123)));
+}
+
+BOOST_AUTO_TEST_CASE(time_that_the_clock_cannot_represent_is_clamped)
+{
+    using std::chrono::system_clock;
+    lock_status status;
+    remote::fill(status, {.created = 0xfffffffffff});
+    BOOST_TEST((status.created.value() > system_clock::time_point::max() - std::chrono::milliseconds(1)));
+    BOOST_TEST((remote::stored_time(std::numeric_limits<std::int64_t>::min()) <
+                system_clock::time_point::min() + std::chrono::milliseconds(1)));
 }
 
 BOOST_AUTO_TEST_CASE(its_size_is_known_before_it_is_written)

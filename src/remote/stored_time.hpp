@@ -1,0 +1,20 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace colock::remote {
+
+/// Converts a stored time in milliseconds since 1970. A value outside of the range of `system_clock` becomes the
+/// nearest one in it, because another program may have stored anything.
+[[nodiscard]] inline std::chrono::system_clock::time_point stored_time(std::int64_t milliseconds) noexcept
+{
+    using std::chrono::system_clock;
+    constexpr auto earliest = std::chrono::ceil<std::chrono::milliseconds>(system_clock::duration::min());
+    constexpr auto latest = std::chrono::floor<std::chrono::milliseconds>(system_clock::duration::max());
+    return system_clock::time_point(std::clamp(std::chrono::milliseconds(milliseconds), earliest, latest));
+}
+
+} // namespace colock::remote
