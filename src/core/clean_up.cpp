@@ -81,7 +81,7 @@ void clean_up::on_given_back(record& subject, release_outcome&& outcome, work& t
         give_back(subject, todo);
     } else if (subject.where() == phase::ending) {
         const bool failed = outcome.status == release_status::failed;
-        // What could have proven it is lost: no later attempt can.
+        // The session that could have proven the release is lost, so no later attempt can prove it.
         const bool is_final = failed && outcome.error->cause == errc::lost;
         if (!std::exchange(subject.back().answered, true)) {
             subject.back().status = outcome.status;

@@ -80,7 +80,7 @@ private:
 class handler_registry
 {
 public:
-    /// Of the executor's context, which has not shut down.
+    /// Returns the registry of the executor's context, which has not shut down.
     [[nodiscard]] static std::shared_ptr<handler_registry> of(const asio::any_io_executor& executor);
 
     /// Calls `function` unless the context has shut down; the context cannot shut down meanwhile.
@@ -133,7 +133,7 @@ public:
 
     explicit context_service(asio::execution_context& context);
 
-    /// Of the executor's context, which has not shut down.
+    /// Returns the service of the executor's context, which has not shut down. Creates it if there is none.
     [[nodiscard]] static context_service& of(const asio::any_io_executor& executor);
     /// Registers a member with the context of `executor`. A member that dies needs no deregistration.
     static void join(const asio::any_io_executor& executor, std::weak_ptr<context_member> member);

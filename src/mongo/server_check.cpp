@@ -60,7 +60,7 @@ std::string reason_in_collections(const document& reply)
     return std::string(reason);
 }
 
-/// Of an index that allows one lock alone. A sparse or partial index may have no entry for locks.
+/// Returns a reason if an index allows one lock alone. A sparse or partial index may have no entry for locks.
 std::string reason_in_indexes(const document& reply)
 {
     std::string reason;

@@ -98,8 +98,8 @@ private:
     completion<list_outcome> done_;
 };
 
-/// Removes the holders that a look has found, by their tokens: whoever came after the look keeps the lock, however late
-/// the removal arrives.
+/// Removes the holders that a look has found, by their tokens: a holder that came after the look keeps the lock,
+/// however late the removal arrives.
 class break_operation final : public timed_operation
 {
 public:

@@ -75,7 +75,7 @@ std::string_view layout_name(const settings& config) noexcept
 /// Tells the holders of a key, or removes them.
 ///
 /// Those to be removed are looked at first and then named, because a request may be carried out long after it was sent:
-/// whoever holds the key by then is not concerned.
+/// a holder that came later is not concerned.
 class key_operation final : public script_operation
 {
 public:

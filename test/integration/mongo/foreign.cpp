@@ -40,7 +40,7 @@ struct foreign_documents : mongo_scene
     {
         static_cast<void>(ask(R"({"insert":"locks","documents":[{"_id":)" + id + ',' + with + "}]}"));
     }
-    /// Those that are not colock's.
+    /// Documents that are not colock's.
     [[nodiscard]] std::string all() const
     {
         const auto found = ask(
