@@ -145,8 +145,10 @@ public:
     /// The administrator's release: queries the holders of the key, removes them and returns what they were. A lock
     /// that is granted or adopted after the query is left alone. The result is empty if none of the holders found was
     /// left. Handles of this locker report `lost` (broken) at once, other handles at their next renewal. A handle of
-    /// this locker whose grant has not reached its caller yet is lost when the caller gets it, or as soon as the
-    /// backend has been asked about it.
+    /// this locker that was granted meanwhile, or whose grant has not reached its caller yet, is lost when the caller
+    /// gets it, or as soon as the backend has been asked about it. The same if the break fails, times out or is
+    /// cancelled after it was sent: it may have been carried out, so the backend is asked about the handles of this
+    /// locker.
     [[nodiscard]] asio::awaitable<std::vector<lock_status>> break_lock(std::string key) const;
 
     /// The locks that this locker holds now, oldest first.

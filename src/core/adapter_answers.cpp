@@ -134,6 +134,8 @@ void core::on_checked(record& held, valid_outcome&& outcome, std::optional<valid
             // A renewal that fell due meanwhile gave way to the question.
             held.plan.catches_up(lease_clock::now());
             leased.reschedule(held);
+            if (held.is_to_be_verified)
+                leased.verify(held, todo);
         }
         if (result)
             *result = std::move(outcome);

@@ -57,9 +57,15 @@ void leases::hear_of_grant(record& held, work& todo)
         return begin_end(held, *held.loss_before_grant, todo);
     if (held.risk_before_grant)
         at_risk(held, todo);
-    if (!held.broken_before_grant || held.under_way != operation::none)
+    if (held.is_to_be_verified)
+        verify(held, todo);
+}
+
+void leases::verify(record& held, work& todo)
+{
+    held.is_to_be_verified = held.under_way != operation::none;
+    if (held.is_to_be_verified)
         return;
-    // Only the backend knows whether this grant came before or after the break.
     held.under_way = operation::query;
     held.set_sent(lease_clock::now());
     todo.ask(work::action::verify, held);
@@ -260,8 +266,11 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
     }
     if (result)
         result->emplace(std::move(outcome));
-    if (subject.where() == phase::held)
+    if (subject.where() == phase::held) {
         reschedule(subject);
+        if (subject.is_to_be_verified)
+            verify(subject, todo);
+    }
     subject.notify(todo.wakes);
 }
 

@@ -31,6 +31,8 @@ public:
     void grant(record& wanted, std::uint64_t fence, work& todo);
     /// Applies what the adapter or a break has reported about the grant before the core has processed it.
     void hear_of_grant(record& held, work& todo);
+    /// Asks the backend whether the lease still stands, as soon as nothing else is under way.
+    void verify(record& held, work& todo);
     /// One that nobody waits for.
     void hold(record& wanted, std::uint64_t fence);
     void begin_end(record& held, lost_reason reason, work& todo);

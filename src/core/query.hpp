@@ -22,16 +22,20 @@ struct query_state : notice
 
 /// Ends with the backend's answer, or with an error that says why there was none in time. It goes on without its
 /// caller.
+/// \param on_answer called with the answer, whether or not anybody still waits for it.
 template <class Outcome>
-[[nodiscard]] asio::awaitable<Outcome> query(
-    std::shared_ptr<core> self, std::function<void(adapter&, completion<Outcome>)> start)
+[[nodiscard]] asio::awaitable<Outcome> query(std::shared_ptr<core> self,
+    std::function<void(adapter&, completion<Outcome>)> start,
+    std::function<void(core&, const Outcome&)> on_answer = nullptr)
 {
     const auto began = lease_clock::now();
     auto state = std::make_shared<query_state<Outcome>>();
-    start(*self->backend, [state, weak = self->weak_from_this()](Outcome outcome) {
+    start(*self->backend, [state, on_answer = std::move(on_answer), weak = self->weak_from_this()](Outcome outcome) {
         const auto owner = weak.lock();
         if (!owner)
             return;
+        if (on_answer)
+            on_answer(*owner, outcome);
         work todo;
         {
             const std::lock_guard guard(owner->mutex);

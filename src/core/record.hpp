@@ -124,7 +124,7 @@ public:
     {
         under_way = operation::create;
         risk_before_grant = false;
-        broken_before_grant = false;
+        is_to_be_verified = false;
         loss_before_grant.reset();
     }
     /// Takes over the acquire of one that asks for the same, as far as it has come, but for its place in the queue.
@@ -223,8 +223,9 @@ public:
     bool gives_back_late_grant = false;
     /// The adapter has said that the grant may end soon, before the core has heard of the grant. See `sends_create`.
     bool risk_before_grant = false;
-    /// The locks of the key or group were broken while a create was unanswered: the grant, if it comes, is verified.
-    bool broken_before_grant = false;
+    /// The locks of the key or group may have been broken while an operation of this one was unanswered. Once it is
+    /// answered and the lock is held, the backend is asked about it.
+    bool is_to_be_verified = false;
     /// The adapter has said that the grant has ended, before the core has heard of the grant: it ends once it is held.
     std::optional<lost_reason> loss_before_grant;
 

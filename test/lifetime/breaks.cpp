@@ -2,8 +2,13 @@
 #include "support/rig.hpp"
 #include "usual_options.hpp"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/error.hpp>
+
 #include <string>
 #include <string_view>
+#include <vector>
 
 using namespace colock;
 using namespace colock::testing;
@@ -196,6 +201,93 @@ BOOST_AUTO_TEST_CASE(grant_that_is_unanswered_when_a_break_ends_is_verified)
         on.wind_down();
         on.check_clean();
     }
+}
+
+namespace {
+
+/// Sends a break whose answer is held back, and cancels the caller.
+void break_and_cancel(rig& on)
+{
+    asio::cancellation_signal cancel;
+    error_code result;
+    on.locker->async_break_lock("k",
+        asio::bind_cancellation_slot(
+            cancel.slot(), [&](error_code code, const std::vector<lock_status>&) { result = code; }));
+    on.ready();
+    cancel.emit(asio::cancellation_type::terminal);
+    on.ready();
+    BOOST_TEST((result == asio::error::operation_aborted));
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carried_out)
+{
+    // The backend below reports its claims, so that a break is not carried out here, and the answer to the question
+    // stands for it.
+    const auto check_verified = [](rig& on, lock& held, bool stands) {
+        BOOST_TEST(on.script->unused() == 0U);
+        BOOST_TEST(held.held() == stands);
+        if (!stands)
+            BOOST_TEST((on.run(held.lost()) == lost_reason::taken));
+        held = {};
+        on.wind_down();
+        on.check_clean();
+    };
+    for (const bool stands : {true, false}) {
+        const auto answer = [&] { return stands ? step::pass() : step::not_held(); };
+        {
+            rig on(behind::scripted);
+            auto held = on.acquire("k", {.ttl = 0ms});
+            on.script->next(operation::break_key, step::lose_request());
+            on.script->next(operation::is_valid, answer());
+            COLOCK_THROWS(error, errc::outcome_unknown, on.run(on.locker->break_lock("k")));
+            on.ready();
+            check_verified(on, held, stands);
+        }
+        {
+            // The caller is cancelled.
+            rig on(behind::scripted);
+            auto held = on.acquire("k", {.ttl = 0ms});
+            on.script->next(operation::break_key, step::hold());
+            on.script->next(operation::is_valid, answer());
+            break_and_cancel(on);
+            BOOST_TEST(on.script->unused() == 1U);
+            on.script->discard();
+            on.ready();
+            check_verified(on, held, stands);
+        }
+        {
+            // The answer comes after the operation timeout, while an extension is unanswered.
+            rig on(behind::scripted);
+            auto held = on.acquire("k", {.ttl = 1h});
+            on.script->next(operation::break_key, step::hold());
+            on.script->next(operation::is_valid, answer());
+            auto broken = on.start(on.locker->break_lock("k"));
+            on.ready();
+            on.advance(1min);
+            COLOCK_THROWS(error, errc::outcome_unknown, broken.get(on.io()));
+            on.script->next(operation::extend, step::pass().after([&] { on.script->discard(); }));
+            on.run(held.extend(2h));
+            on.ready();
+            check_verified(on, held, stands);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(cancelled_break_ends_the_handles_when_it_is_answered)
+{
+    rig on(behind::scripted);
+    auto held = on.acquire("k", {.ttl = 0ms});
+    on.script->next(operation::break_key, step::hold());
+    break_and_cancel(on);
+    BOOST_TEST(held.held());
+    on.script->deliver();
+    on.ready();
+    BOOST_TEST((on.run(held.lost()) == lost_reason::broken));
+    held = {};
+    on.wind_down();
+    on.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(loss_of_an_earlier_grant_does_not_end_a_later_one)

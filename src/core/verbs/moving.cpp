@@ -89,6 +89,8 @@ std::optional<lost_reason> end_detach(core& self, record& held, bool has_ticket)
             // A renewal that fell due meanwhile gave way.
             held.plan.catches_up(lease_clock::now());
             self.leased.reschedule(held);
+            if (held.is_to_be_verified)
+                self.leased.verify(held, todo);
             held.notify(todo.wakes);
         } else {
             lost = held.end_reason;

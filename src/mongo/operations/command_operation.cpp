@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/command_operation.hpp"
 
+#include "mongo/joint.hpp"
+
 #include <chrono>
 #include <limits>
 
@@ -29,15 +31,19 @@ void command_operation::send(document what, question::handler then)
     talk_.ask(talks(), std::make_shared<question>(config().database, std::move(what), told_to(std::move(then))));
 }
 
-void command_operation::send_confirmation_of_read(question::handler then)
+void command_operation::send_confirmation(bool of_read, question::handler then)
 {
-    talk_.ask(
-        talks(), std::make_shared<question>(config().database, confirm_command(config()),
-                     [self = boost::intrusive_ptr<command_operation>(this), then = std::move(then)](const answer& got) {
-                         answer unconfirmed;
-                         unconfirmed.what = answer::kind::done;
-                         self->answered(self->talks().accepts_unconfirmed(got) ? unconfirmed : got, then);
-                     }));
+    talk_.ask(talks(),
+        std::make_shared<question>(config().database, confirm_command(config()),
+            [self = boost::intrusive_ptr<command_operation>(this), of_read, then = std::move(then)](const answer& got) {
+                const statement_errors errors(got.reply);
+                const auto* const error = errors.find(0);
+                const answer& confirmation = error ? *error : got;
+                answer unconfirmed;
+                unconfirmed.what = answer::kind::done;
+                const bool is_accepted = of_read && self->talks().accepts_unconfirmed(confirmation);
+                self->answered(is_accepted ? unconfirmed : confirmation, then);
+            }));
 }
 
 question::handler command_operation::told_to(question::handler then)

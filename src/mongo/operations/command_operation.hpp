@@ -45,8 +45,7 @@ protected:
     template <class Operation>
     void ask(document what, void (Operation::*member)(const answer&))
     {
-        send(std::move(what), [self = boost::intrusive_ptr<Operation>(static_cast<Operation*>(this)), member](
-                                  const answer& got) { (self.get()->*member)(got); });
+        send(std::move(what), bound<Operation>(member));
     }
     /// Asks the server for its time, and whether it takes writes. Calls `then` if it does; otherwise the operation
     /// begins again with the next primary.
@@ -58,14 +57,13 @@ protected:
     template <class Operation>
     void confirm(void (Operation::*member)(const answer&))
     {
-        ask(confirm_command(config()), member);
+        send_confirmation(false, bound<Operation>(member));
     }
     /// The same of what was read. A user without the right to write is told it unconfirmed.
     template <class Operation>
     void confirm_read(void (Operation::*member)(const answer&))
     {
-        send_confirmation_of_read([self = boost::intrusive_ptr<Operation>(static_cast<Operation*>(this)), member](
-                                      const answer& got) { (self.get()->*member)(got); });
+        send_confirmation(true, bound<Operation>(member));
     }
 
     // For the gaps.
@@ -90,7 +88,13 @@ protected:
 
 private:
     void send(document what, question::handler then);
-    void send_confirmation_of_read(question::handler then);
+    void send_confirmation(bool of_read, question::handler then);
+    template <class Operation>
+    [[nodiscard]] question::handler bound(void (Operation::*member)(const answer&))
+    {
+        return [self = boost::intrusive_ptr<Operation>(static_cast<Operation*>(this)), member](
+                   const answer& got) { (self.get()->*member)(got); };
+    }
     /// Whoever is told keeps us.
     [[nodiscard]] question::handler told_to(question::handler then);
 

@@ -2,6 +2,7 @@
 #include "mongo/operations/shared_read.hpp"
 
 #include "mongo/hello.hpp"
+#include "mongo/joint.hpp"
 #include "mongo/query.hpp"
 
 #include <algorithm>
@@ -130,10 +131,13 @@ void shared_read::confirm()
     send(std::make_shared<question>(
         owner_->config().database, confirm_command(owner_->config()), [self = shared_from_this()](const answer& got) {
             const conversation::telling guard(self->talk_);
-            if (judge(got) == verdict::done || self->owner_->talks().accepts_unconfirmed(got))
+            const statement_errors errors(got.reply);
+            const auto* const error = errors.find(0);
+            const answer& confirmation = error ? *error : got;
+            if (judge(confirmation) == verdict::done || self->owner_->talks().accepts_unconfirmed(confirmation))
                 self->confirmed();
             else
-                self->all_failed(got);
+                self->all_failed(confirmation);
         }));
 }
 

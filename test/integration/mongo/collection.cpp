@@ -126,6 +126,9 @@ BOOST_AUTO_TEST_CASE(unique_index_that_is_made_later_is_not_busy)
     const auto ours = add();
     auto held = run(ours.acquire("k"));
     add_index(R"("key":{"name":1},"name":"by_name","unique":true)");
+    // A negative answer needs a write.
+    check_refused([&] { static_cast<void>(run(ours.is_locked("other"))); }, "has the unique index by_name");
+    check_refused([&] { static_cast<void>(run(ours.break_lock("other"))); }, "has the unique index by_name");
     // Each command is of one statement, or of several.
     check_refused([&] { static_cast<void>(run(ours.acquire("other"))); }, "has the unique index by_name");
     check_refused([&] { static_cast<void>(run(ours.try_acquire("other"))); }, "has the unique index by_name");
