@@ -108,7 +108,8 @@ public:
     /// one (0: as many as it likes), never a live one. An outcome that failed has what was removed all the same.
     virtual void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done);
 
-    /// Creates all claims or none; each alone as `start_create` does.
+    /// Creates all claims or none; each alone as `start_create` does. A refusal leaves nothing behind: no claim keeps a
+    /// place in a queue, nor stops others.
     virtual void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done);
     /// Releases all locks of a group, or sets the remaining time of each to at least `ttl`; other processes' too. An
     /// extension never brings an expiry nearer, as a holder elsewhere counts by its own clock. If one of them has no

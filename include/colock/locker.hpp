@@ -65,16 +65,26 @@ public:
     /// Makes one attempt and never waits; empty if the lock is busy or others of this locker wait for it, or ask for it
     /// exclusively: then the error that keeps these waiting, if there is one. The retry policy is ignored.
     [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::string key, acquire_options options = {}) const;
-    /// All or none, acquired in one canonical order (sorted, duplicates removed), so that callers cannot deadlock. Each
-    /// key has the mode of the options or one of its own; `max_holders` is for those that are shared. On a
-    /// busy key everything is given back, that key is waited for while nothing is held, and it starts again at the
-    /// first, under one retry policy for the whole: a delay after each round, and rounds that begin because a key
-    /// became free are not counted. Groups that run into each other over and over keep apart by random pauses, from one
-    /// round trip up to the policy's delay, or up to 1 s if that is less. A group that has come to a key in order may
-    /// pass others that wait there for their turn to begin, up to 16 in a row. On a backend with one queue for all
-    /// lockers (`capabilities::fifo`) the place in it is given back with the rest: an unbroken stream of another
-    /// locker's acquires can keep a group out for as long as it lasts, which the policy's total time bounds. Every
-    /// lease is checked again at the end: if one has ended, the round has failed as `unavailable`.
+    /// Acquires all or none. Each key has the mode of the options or one of its own; `max_holders` is for those that
+    /// are shared.
+    ///
+    /// If the backend can (`capabilities::several`), and nobody of this locker waits for one of the keys, it first asks
+    /// for all of them in one step. Otherwise it acquires them in canonical order (sorted, duplicates removed) and
+    /// holds those that were granted. Callers of acquire_all cannot deadlock with each other, because all use that
+    /// order. The place in a key's queue is kept until the key is granted, so that the group cannot starve where
+    /// waiters have an order: within a locker, and with `capabilities::fifo` among all.
+    ///
+    /// A caller that nests locks by itself (it holds "b" and acquires "a") can deadlock with it, and so can
+    /// lock_group::acquire. Give the retry policies of both a `total_time`, which ends the deadlock on both sides.
+    ///
+    /// Until the group is complete, its leases are renewed whatever `renewal` says. `max_hold` and manual leases count
+    /// from completion, when each lease with less than two thirds of its ttl left is extended. A lease that is lost on
+    /// the way gives everything back; that is a failed attempt (`unavailable`), and the group starts again after the
+    /// policy's delay. If the process crashes while it waits, locks without a ttl that it held stay locked.
+    ///
+    /// One retry policy is for all keys: a grant neither counts nor resets it, and `never()` ends with the first
+    /// refusal. A cancellation, a failure or a shutdown gives everything back in the background. The observer,
+    /// `stats()` and `held_locks()` learn of the locks at completion; the whole counts as one wait.
     /// \throws validation_error `invalid_options` for an empty list, see acquire_global(); for a key that is named
     /// twice with different modes.
     [[nodiscard]] asio::awaitable<lock_group> acquire_all(group_members keys, acquire_options options = {}) const;

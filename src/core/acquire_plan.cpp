@@ -70,9 +70,7 @@ acquire_plan::decision acquire_plan::next(
 
 acquire_plan::decision acquire_plan::send(time_point now, const retry_schedule& schedule) const noexcept
 {
-    if (asks_leave_ && !has_leave_)
-        return {.what = action::ask_leave};
-    return {.what = action::send, .counts = now >= schedule.next_at()};
+    return {.what = action::send, .counts = now >= schedule.next_at() && (was_sent_ || !first_is_counted_)};
 }
 
 acquire_plan::decision acquire_plan::wait(const view& seen, const retry_schedule& schedule) const noexcept
@@ -90,7 +88,6 @@ acquire_plan::decision acquire_plan::wait(const view& seen, const retry_schedule
 bool acquire_plan::sent(bool counts) noexcept
 {
     told_ = false;
-    has_leave_ = false;
     sooner_expiry_ = time_point::max();
     counts_ = counts;
     was_sent_ = true;
@@ -135,10 +132,15 @@ bool acquire_plan::found_failing(time_point now, lease_clock::duration took, boo
         looks_ = 0;
     // Once in doubt it stays so, whatever fails later.
     if (looks_soon || was_look) {
-        looks_again_ = saturating_add(now, first_look * (1 << std::min<unsigned>(looks_, most_doublings_of_looks)));
+        looks_again_ = saturating_add(now, look_delay(looks_));
         looks_ = static_cast<std::uint8_t>(std::min(looks_ + 1U, most_doublings_of_looks + 1));
     }
     return counts_ || !was_look;
+}
+
+lease_clock::duration acquire_plan::look_delay(unsigned looks) noexcept
+{
+    return first_look * (1 << std::min(looks, most_doublings_of_looks));
 }
 
 std::uint32_t acquire_plan::waits(bool listens) noexcept

@@ -40,8 +40,6 @@ public:
     {
         await_answer,
         send,
-        /// It would be sent now, but one of several that are wanted together needs leave.
-        ask_leave,
         /// One more that failed, without having asked.
         count,
         /// At once, over and over, would starve the loop.
@@ -87,36 +85,19 @@ public:
     /// The grant in its way ends earlier than was heard.
     void hears_of_expiry(time_point earlier) noexcept { sooner_expiry_ = std::min(sooner_expiry_, earlier); }
 
-    /// For one of several that are wanted together: it takes part in its key's queue as any other, but when its turn
-    /// has come, it is for the group to say when it may be sent; none is handed to it.
-    void asks_leave(bool asks) noexcept { asks_leave_ = asks; }
-    [[nodiscard]] bool asks_leave() const noexcept { return asks_leave_; }
-    /// Its turn has come: it would be sent, had it leave. Whether it has, its own coroutine alone knows.
-    [[nodiscard]] bool wants_leave() const noexcept { return asks_leave_ && (!was_sent_ || told_); }
-    /// For one attempt. Who asks for none may be sent by another thread at any time, and is left alone.
-    void has_leave(bool has) noexcept
-    {
-        if (asks_leave_)
-            has_leave_ = has;
-    }
+    /// The first attempt belongs to one that was counted already, when several locks were asked for in one step.
+    void first_is_counted() noexcept { first_is_counted_ = true; }
 
     /// It was sent at least once.
     [[nodiscard]] bool was_sent() const noexcept { return was_sent_; }
-    [[nodiscard]] bool was_told() const noexcept { return told_; }
     /// It had to wait, and is counted among the waiting.
     [[nodiscard]] bool has_waited() const noexcept { return waited_; }
     /// It is not to be counted any more; true if it was.
     [[nodiscard]] bool stops_waiting() noexcept { return std::exchange(waited_, false); }
-    /// What is under way counts under the policy.
-    void counts(bool it_does) noexcept { counts_ = it_does; }
 
-    /// How long the last answer took.
-    [[nodiscard]] lease_clock::duration answer_took() const noexcept { return answer_took_; }
-    void answer_took(lease_clock::duration span) noexcept { answer_took_ = span; }
-    /// How many looks there were before the policy's next attempt, with the one that is due; 0: none is. For one of
-    /// several that are wanted together: how many there were for another one.
-    [[nodiscard]] std::uint8_t looks() const noexcept { return looks_; }
-    void looks(std::uint8_t of_another) noexcept { looks_ = of_another; }
+    /// How long after an answer that may have left something, or a grant that came too late, it is looked what has
+    /// become of it, if there were so many looks before.
+    [[nodiscard]] static lease_clock::duration look_delay(unsigned looks) noexcept;
     /// One that was sent then and is unanswered has been for so long that the backend has fallen silent.
     [[nodiscard]] bool is_overdue(time_point sent, time_point now) const noexcept;
 
@@ -151,8 +132,7 @@ private:
     bool fresh_turn_ = true;
     bool told_ = false;
     bool listens_ = false;
-    bool asks_leave_ = false;
-    bool has_leave_ = false;
+    bool first_is_counted_ = false;
 };
 
 } // namespace colock::detail

@@ -158,9 +158,6 @@ step acquire_step::carry_out(const acquire_plan::decision& next)
         return step::park;
     case acquire_plan::action::send:
         return send(next.counts);
-    case acquire_plan::action::ask_leave:
-        unlock();
-        return step::turn;
     case acquire_plan::action::count:
         count_failure();
         return next.yields ? step::yield : step::again;
@@ -189,7 +186,7 @@ step acquire_step::send(bool counts)
 step acquire_step::wait(const acquire_plan::decision& next)
 {
     record& subject = *wanted_;
-    if (!subject.attempting.has_waited()) {
+    if (!subject.attempting.has_waited() && !subject.incomplete) {
         ++self_.stats.waits;
         ++self_.stats.waiting;
     }
@@ -200,12 +197,12 @@ step acquire_step::wait(const acquire_plan::decision& next)
     self_.timers.schedule(subject, next.until);
     const std::uint32_t number = subject.attempting.waits(next.listens);
     // A hand-over would be an operation on this claim, and none may begin before its wait has.
-    subject.place.open_to_hand_over = !next.listens && !subject.attempting.asks_leave();
+    subject.place.open_to_hand_over = !next.listens;
     unlock();
     if (next.listens) {
         start_wait_at_adapter(self_, subject, number, next.until);
         guard_.lock();
-        subject.place.open_to_hand_over = !subject.attempting.asks_leave();
+        subject.place.open_to_hand_over = true;
     }
     return step::wait;
 }
@@ -297,20 +294,6 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
         return step::granted;
     }
     return self.stats.grants % immediate_grants_in_a_row == 0 ? step::yield : step::granted;
-}
-
-bool pass_those_without_leave(core& self, record& wanted)
-{
-    if (wanted.attempting.was_sent())
-        return false;
-    work todo;
-    bool passes = false;
-    {
-        const std::lock_guard guard(self.mutex);
-        passes = !wanted.place.queue && self.queues.enter_past_those_without_leave(wanted, todo.wakes);
-    }
-    todo.run(self);
-    return passes;
 }
 
 void prepare_token(const core& self, const record& wanted)

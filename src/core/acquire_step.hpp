@@ -21,8 +21,6 @@ enum class step : unsigned char
     park,
     /// Until the lock may be free.
     wait,
-    /// It would be attempted now, but has no leave.
-    turn,
 };
 
 /// One look at where `wanted` stands, and what is done then: `acquire_plan` decides it.
@@ -38,11 +36,6 @@ enum class step : unsigned char
 
 /// An uncontended acquire in memory never suspends; every so often it lets others run.
 inline constexpr unsigned immediate_grants_in_a_row = 64;
-
-/// For one of several that are wanted together, whose turn has come in their order: it enters its key's queue as a head
-/// if those in front of it only wait for leave.
-/// \return false, and nothing is done: it is to enter behind all others.
-[[nodiscard]] bool pass_those_without_leave(core& self, record& wanted);
 
 /// What may fail is done while there is nothing to take back: a backend that does not answer at once needs a token.
 void prepare_token(const core& self, const record& wanted);

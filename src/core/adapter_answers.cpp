@@ -52,7 +52,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
     todo.run(*this);
 }
 
-void core::on_passed_over(record& subject)
+void core::on_refused(record& subject, create_outcome* busy)
 {
     work todo;
     {
@@ -60,12 +60,21 @@ void core::on_passed_over(record& subject)
         subject.under_way = operation::none;
         if (subject.where() == phase::ended || subject.inherited())
             return;
-        if (subject.where() == phase::acquiring)
+        if (busy) {
+            ++stats.attempts;
+            ++stats.busy;
+        }
+        if (subject.where() == phase::acquiring) {
+            if (busy) {
+                subject.attempts_made.store(
+                    subject.attempts_made.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+                subject.outcome() = create_outcome::busy(busy->retry_after, std::move(busy->holder));
+                subject.outcome_ready = true;
+            }
             subject.notify(todo.wakes);
-        else if (subject.left_trace)
-            cleaning.give_back(subject, todo);
-        else
+        } else {
             cleaning.end(subject, true, todo);
+        }
     }
     todo.run(*this);
 }

@@ -57,8 +57,9 @@ public:
 
     // What the adapter tells, through the record, which the caller keeps.
     void on_created(record& wanted, create_outcome&& outcome);
-    /// It was asked for with others, one of which was in the way: nothing has changed for it.
-    void on_passed_over(record& wanted);
+    /// It was asked for together with others, which were refused: nothing has changed for it.
+    /// \param busy the answer, if it is the one whose key is busy; else null
+    void on_refused(record& wanted, create_outcome* busy);
     void on_given_back(record& ending, release_outcome&& outcome);
     void on_handed_over(record& ending, record& next, hand_over_outcome&& outcome);
     void on_extended(const record::ptr& held, extend_outcome outcome);

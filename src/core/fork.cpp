@@ -40,9 +40,11 @@ void core::context_forked() noexcept
             record& held = leased.all().front();
             leased.take_out(held);
             held.end_reason = lost_reason::forked;
-            ++stats.losses[static_cast<std::size_t>(lost_reason::forked)];
-            if (options.observer)
-                todo.tell({.what = work::note::lost, .subject = &held, .reason = lost_reason::forked});
+            if (!std::exchange(held.incomplete, nullptr)) {
+                ++stats.losses[static_cast<std::size_t>(lost_reason::forked)];
+                if (options.observer)
+                    todo.tell({.what = work::note::lost, .subject = &held, .reason = lost_reason::forked});
+            }
             if (key_queue* queue = queues.find(held); queue && queue->holder == &held)
                 queue->holder = nullptr;
             leave_to_parent(*this, held, todo);

@@ -1,7 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/joint_attempt.hpp"
 
-#include "core/acquire_step.hpp"
 #include "core/core.hpp"
 #include "core/failures.hpp"
 
@@ -13,13 +12,6 @@ namespace colock::detail {
 
 namespace {
 
-/// The mutex is held. It would overtake nobody.
-bool stands_first(core& self, const record& wanted)
-{
-    const key_queue* const queue = self.queues.find(wanted);
-    return !queue || (wanted.place.queue == queue && wanted.place.is_head && queue->heads == 1);
-}
-
 void tell(const std::vector<record::ptr>& asked, create_all_outcome&& outcome)
 {
     for (std::size_t i = 0; i < asked.size(); ++i) {
@@ -28,10 +20,7 @@ void tell(const std::vector<record::ptr>& asked, create_all_outcome&& outcome)
             asked[i]->on_created(create_outcome::granted(i < outcome.fences.size() ? outcome.fences[i] : 0));
             break;
         case create_status::busy:
-            if (i == outcome.which)
-                asked[i]->on_created(create_outcome::busy(outcome.why.retry_after, std::move(outcome.why.holder)));
-            else
-                asked[i]->on_passed_over();
+            asked[i]->on_refused(i == outcome.which ? &outcome.why : nullptr);
             break;
         case create_status::failed:
             asked[i]->on_created(create_outcome::failed(outcome.why.error));
@@ -42,30 +31,21 @@ void tell(const std::vector<record::ptr>& asked, create_all_outcome&& outcome)
 
 } // namespace
 
-bool attempt_all(core& self, const std::vector<record::ptr>& wanted, const retry_schedule& schedule)
+bool attempt_all(core& self, const std::vector<record::ptr>& wanted)
 {
-    std::vector<record*> listening;
     {
         work todo;
         const auto now = lease_clock::now();
-        const bool counts = now >= schedule.next_at();
-        {
-            const std::lock_guard guard(self.mutex);
-            if (!std::ranges::all_of(wanted, [&](const auto& each) { return stands_first(self, *each); }))
-                return false;
-            for (const auto& each : wanted) {
-                if (!each->place.queue)
-                    self.queues.enter(*each, false, todo.wakes);
-                each->place.open_to_hand_over = false;
-                self.timers.schedule(*each, schedule.deadline());
-                if (begin_attempt(self, *each, now, counts))
-                    listening.push_back(each.get());
-            }
+        const std::lock_guard guard(self.mutex);
+        if (std::ranges::any_of(wanted, [&](const auto& each) { return self.queues.find(*each) != nullptr; }))
+            return false;
+        for (const auto& each : wanted) {
+            // Each is alone in its queue, so that nobody is woken.
+            self.queues.enter(*each, false, todo.wakes);
+            each->under_way = operation::create;
+            each->set_sent(now);
         }
-        todo.run(self);
     }
-    for (auto* const each : listening)
-        self.backend->cancel_wait(*each);
     self.backend->start_create_all(
         {wanted.begin(), wanted.end()}, [wanted](create_all_outcome outcome) { tell(wanted, std::move(outcome)); });
     return true;
@@ -92,16 +72,24 @@ bool is_unanswered(core& self, record& asked, const retry_schedule& schedule, st
     return true;
 }
 
-bool is_answered(core& self, const record& asked)
+std::optional<joint_refusal> take_joint_answer(core& self, const std::vector<record::ptr>& asked)
 {
-    const std::lock_guard guard(self.mutex);
-    return asked.outcome_ready;
-}
-
-bool lets_others_run(core& self, std::size_t grants)
-{
-    const std::lock_guard guard(self.mutex);
-    return self.stats.grants % immediate_grants_in_a_row < grants;
+    std::optional<joint_refusal> refused;
+    work todo;
+    {
+        const std::lock_guard guard(self.mutex);
+        for (std::size_t i = 0; i < asked.size(); ++i) {
+            record& each = *asked[i];
+            if (each.where() != phase::acquiring)
+                continue;
+            if (std::exchange(each.outcome_ready, false) && !refused)
+                refused = {.which = i, .answer = each.outcome()};
+            if (i > 0)
+                self.queues.leave(each, todo.wakes);
+        }
+    }
+    todo.run(self);
+    return refused;
 }
 
 } // namespace colock::detail

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace colock::detail {
@@ -14,21 +15,28 @@ class core;
 
 // Several locks that are asked for in one step, on a backend that grants all or none.
 
-/// A backend may do nothing else while it looks at them: who wants more takes them one by one.
+/// A backend may do nothing else while it looks at them: an acquire of more locks takes them one by one.
 inline constexpr std::size_t most_at_once = 64;
 
-/// Each of them takes its place in its key's local queue, as if it had been asked for alone.
+/// Asks for all of them in one step. Until the answer is taken, each has a place in its key's local queue.
 /// \return false, and nothing is done: others of this locker wait for one of the keys.
-[[nodiscard]] bool attempt_all(core& self, const std::vector<record::ptr>& wanted, const retry_schedule& schedule);
+[[nodiscard]] bool attempt_all(core& self, const std::vector<record::ptr>& wanted);
 
-/// Whether its answer has to be awaited, from what `seen` is set to on.
-/// \throws error if it is not to be awaited any more.
+/// Whether the answer of `asked` has to be awaited, from what `seen` is set to on.
+/// \throws error if the policy's time is over, the locker closes or the process has forked.
 [[nodiscard]] bool is_unanswered(core& self, record& asked, const retry_schedule& schedule, std::uint32_t& seen);
 
-/// Something was said of it: it is busy, or it failed.
-[[nodiscard]] bool is_answered(core& self, const record& asked);
+/// Why not all of them were granted.
+struct joint_refusal
+{
+    std::size_t which = 0;
+    /// `granted` for a grant that came too late to be used.
+    create_outcome answer{};
+};
 
-/// Now and then, after so many grants that were answered at once.
-[[nodiscard]] bool lets_others_run(core& self, std::size_t grants);
+/// What has become of an attempt that was answered; nothing if all were granted. A refused attempt leaves nothing
+/// behind but the first claim's place in its local queue: a place at a higher key that is kept while a lower key is
+/// missing would be waited for in a circle.
+[[nodiscard]] std::optional<joint_refusal> take_joint_answer(core& self, const std::vector<record::ptr>& asked);
 
 } // namespace colock::detail

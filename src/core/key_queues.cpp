@@ -14,9 +14,6 @@ namespace {
 /// other processes get their turn.
 constexpr unsigned hand_overs_in_a_row = 16;
 
-/// How often in a row a group that has come to a key in order passes those which wait for their turn to begin.
-constexpr unsigned most_passed = 16;
-
 constexpr std::size_t most_spares = 64;
 
 bool is_shared(const record& member)
@@ -81,7 +78,6 @@ void key_queues::drop(key_queue& empty)
     if (spares_.size() < most_spares) {
         done->holder = nullptr;
         done->handed_over = 0;
-        done->passed = 0;
         done->stands_back_until = {};
         done->answer = {};
         spares_.push_back(std::move(done));
@@ -107,25 +103,6 @@ void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
         wanted.place.is_head = true;
         ++queue.heads;
     }
-}
-
-bool key_queues::enter_past_those_without_leave(record& wanted, wake_list& wakes)
-{
-    key_queue* const queue = find(wanted);
-    if (!queue || queue->holder || queue->passed >= most_passed)
-        return false;
-    bool all_wait = true;
-    for_each_head(*queue, [&](const record& head) {
-        all_wait = all_wait && head.attempting.wants_leave() && head.under_way == operation::none;
-    });
-    if (!all_wait)
-        return false;
-    ++queue->passed;
-    const auto answer = queue->answer;
-    enter(wanted, true, wakes);
-    queue->answer = answer;
-    wanted.place.has_passed = true;
-    return true;
 }
 
 void key_queues::promote(key_queue& queue, wake_list& wakes)
@@ -170,8 +147,6 @@ bool key_queues::leave(record& wanted, wake_list& wakes)
     const bool was_head = std::exchange(wanted.place.is_head, false);
     if (was_head)
         --queue->heads;
-    if (was_head && !std::exchange(wanted.place.has_passed, false))
-        queue->passed = 0;
     if (queue->members.empty()) {
         drop(*queue);
         return false;
@@ -188,7 +163,6 @@ void key_queues::change_places(record& waiting, record& fresh)
     queue.members.erase(queue.members.iterator_to(waiting));
     fresh.place.queue = &queue;
     fresh.place.is_head = std::exchange(waiting.place.is_head, false);
-    fresh.place.has_passed = std::exchange(waiting.place.has_passed, false);
 }
 
 /// A local release is known here before any event of the backend can tell, and to a head whose create is still under

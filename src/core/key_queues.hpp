@@ -42,8 +42,6 @@ struct key_queue
     const record* holder = nullptr;
     /// Hand-overs from one local holder to the next since others had their turn.
     unsigned handed_over = 0;
-    /// How often its heads have been passed, while they stood in front.
-    unsigned passed = 0;
     /// Until then its heads leave the way to the waiters of other lockers.
     lease_clock::time_point stands_back_until{};
     /// To its heads: those behind them know no more than they do.
@@ -87,10 +85,6 @@ public:
 
     /// At the end of its key's queue.
     void enter(record& wanted, bool as_head, wake_list& wakes);
-    /// As a head, if those in front only wait for leave to be sent, and so hold nothing: the way of one who holds what
-    /// they need as well. Not too often, since they may need something else.
-    /// \return false, and nothing is done: it has to wait behind them, or there is nobody
-    [[nodiscard]] bool enter_past_those_without_leave(record& wanted, wake_list& wakes);
     /// True if others remain in it.
     bool leave(record& wanted, wake_list& wakes);
     /// `fresh` stands where `waiting` stood.

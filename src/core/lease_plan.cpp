@@ -63,6 +63,19 @@ std::optional<lease_plan::time_point> lease_plan::shortened(lease_request by, ti
     return stands(by);
 }
 
+lease_plan::time_point lease_plan::handed_out(
+    time_point now, bool renews, milliseconds max_hold, time_point stands_until) noexcept
+{
+    asked_for(renews, max_hold);
+    if (!renews_)
+        forget_renewal();
+    if (span_ > 0ms && max_hold_ > 0ms) {
+        hold_until_ = saturating_add(now, max_hold_);
+        span_ = std::min(span_, max_hold_);
+    }
+    return std::min(stands_until, hold_until_);
+}
+
 void lease_plan::failed(time_point now) noexcept
 {
     if (renews_)

@@ -88,6 +88,11 @@ public:
     /// A shorter ttl counts from the request on, because its answer may never come.
     [[nodiscard]] std::optional<time_point> shortened(lease_request by, time_point stands_until) noexcept;
 
+    /// The group of the lease is complete: max_hold counts from now on, and it is renewed only if that was asked for.
+    /// Returns until when the lease stands, which was `stands_until`.
+    [[nodiscard]] time_point handed_out(
+        time_point now, bool renews, milliseconds max_hold, time_point stands_until) noexcept;
+
     /// A renewal or an extension was answered with an error, which is no loss: it is tried again until the lease ends.
     void failed(time_point now) noexcept;
     /// The answer was another one's: what fell due meanwhile is due now.

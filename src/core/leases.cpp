@@ -2,6 +2,7 @@
 #include "core/leases.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace colock::detail {
 
@@ -25,15 +26,26 @@ void leases::hold(record& wanted, std::uint64_t fence)
     if (wanted.lease().session())
         watch_session(wanted);
 
-    ++shard_.stats.grants;
-    if (wanted.attempting.has_waited()) {
-        --shard_.stats.waiting;
-        const auto waited = lease_clock::now() - wanted.started;
-        shard_.stats.waited_total += waited;
-        shard_.stats.waited_longest = std::max(shard_.stats.waited_longest, std::chrono::nanoseconds(waited));
+    if (!wanted.incomplete) {
+        ++shard_.stats.grants;
+        if (wanted.attempting.has_waited())
+            end_wait(wanted.started);
     }
-    if (wanted.plan.renews() || shard_.watches_all || wanted.due != time_point::max() || wanted.plan.is_bounded())
+    if (wanted.plan.renews() || is_watched(wanted) || wanted.due != time_point::max() || wanted.plan.is_bounded())
         reschedule(wanted);
+}
+
+void leases::end_wait(time_point started)
+{
+    --shard_.stats.waiting;
+    const auto waited = lease_clock::now() - started;
+    shard_.stats.waited_total += waited;
+    shard_.stats.waited_longest = std::max(shard_.stats.waited_longest, std::chrono::nanoseconds(waited));
+}
+
+bool leases::is_watched(const record& held) const noexcept
+{
+    return shard_.watches_all || (shard_.can.extends_groups && !held.owner().group.empty());
 }
 
 void leases::grant(record& wanted, std::uint64_t fence, work& todo)
@@ -46,7 +58,7 @@ void leases::grant(record& wanted, std::uint64_t fence, work& todo)
     }
     hold(wanted, fence);
     wanted.notify(todo.wakes);
-    if (shard_.options.observer)
+    if (shard_.options.observer && !wanted.incomplete)
         todo.tell({.what = work::note::granted, .subject = &wanted, .span = lease_clock::now() - wanted.started});
     hear_of_grant(wanted, todo);
 }
@@ -71,9 +83,19 @@ void leases::verify(record& held, work& todo)
     todo.ask(work::action::verify, held);
 }
 
+void leases::hand_out(record& held, bool renews, milliseconds max_hold, time_point now, work& todo)
+{
+    held.incomplete = nullptr;
+    held.lease().set_ttl_bound(held.plan.handed_out(now, renews, max_hold, held.lease().ttl_bound()));
+    ++shard_.stats.grants;
+    reschedule(held);
+    if (shard_.options.observer)
+        todo.tell({.what = work::note::granted, .subject = &held, .span = now - held.started});
+}
+
 void leases::reschedule(record& held)
 {
-    const auto due = held.plan.due(held.lease().valid_until(), shard_.margins, shard_.watches_all);
+    const auto due = held.plan.due(held.lease().valid_until(), shard_.margins, is_watched(held));
     shard_.timers.schedule(held, std::min(due, held.answer_by));
 }
 
@@ -82,7 +104,7 @@ bool leases::follow_plan(record& held, time_point now, work& todo)
 {
     for (;;) {
         const auto stands_until = held.lease().has_ended(now) ? time_point::min() : held.lease().valid_until();
-        const auto next = held.plan.next(now, stands_until, shard_.margins, shard_.watches_all);
+        const auto next = held.plan.next(now, stands_until, shard_.margins, is_watched(held));
         switch (next.what) {
         case lease_plan::action::lose:
             begin_end(held, end_of(held, now), todo);
@@ -148,9 +170,14 @@ void leases::begin_end(record& held, lost_reason reason, work& todo)
     clean_up_.enter(held);
     if (key_queue* queue = shard_.queues.find(held); queue && queue->holder == &held)
         queue->holder = nullptr;
-    if (reason != lost_reason::released) {
-        held.back().settles = true;
+    if (reason != lost_reason::released)
         shard_.queues.wake_heads(held, todo.wakes);
+    if (auto* const group = std::exchange(held.incomplete, nullptr)) {
+        // Nobody was told of the grant, so its end is settled without a word.
+        held.back().settles = true;
+        group->lease_ended(todo.wakes);
+    } else if (reason != lost_reason::released) {
+        held.back().settles = true;
         ++shard_.stats.losses[static_cast<std::size_t>(reason)];
         if (shard_.options.observer)
             todo.tell({.what = work::note::lost, .subject = &held, .reason = reason});
@@ -181,7 +208,7 @@ void leases::leave_standing(record& held, work& todo)
 
 void leases::at_risk(record& held, work& todo)
 {
-    if (shard_.options.observer)
+    if (shard_.options.observer && !held.incomplete)
         todo.tell({.what = work::note::at_risk, .subject = &held, .why = errc::unavailable});
     // The sooner it is known whether the lease still stands, the better.
     if (held.plan.renews())
@@ -236,6 +263,7 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
     subject.under_way = operation::none;
     subject.answer_by = time_point::max();
     const auto result = std::move(subject.extension().result);
+    const bool tells = shard_.options.observer && !subject.incomplete;
     if (outcome.status == extend_status::failed && outcome.error->code == errc::outcome_unknown)
         subject.may_arrive_late(subject.extension().ttl);
     if (subject.where() == phase::ended)
@@ -245,11 +273,11 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
     } else if (outcome.status == extend_status::extended && !subject.lease().has_ended(lease_clock::now())) {
         if (result)
             subject.set_ttl(subject.extension().ttl);
-        else
+        else if (!subject.incomplete)
             ++shard_.stats.renewals;
         subject.lease().set_ttl_bound(subject.plan.extended(
             request_of(subject, subject.extension().ttl), std::min(subject.ttl(), subject.late_ttl())));
-        if (!result && shard_.options.observer) {
+        if (!result && tells) {
             todo.tell({.what = work::note::renewed,
                 .subject = &subject,
                 .span = subject.lease().valid_until() - lease_clock::now()});
@@ -258,10 +286,10 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
         // An answer that came after the deadline cannot bring back what was not held for a while.
         begin_end(subject, end_of(subject, lease_clock::now()), todo);
     } else if (subject.plan.renews()) {
-        if (!result)
+        if (!result && !subject.incomplete)
             ++shard_.stats.renewal_errors;
         subject.plan.failed(lease_clock::now());
-        if (shard_.options.observer)
+        if (tells)
             todo.tell({.what = work::note::at_risk, .subject = &subject, .why = outcome.error->code});
     }
     if (result)

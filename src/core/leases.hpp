@@ -35,6 +35,10 @@ public:
     void verify(record& held, work& todo);
     /// One that nobody waits for.
     void hold(record& wanted, std::uint64_t fence);
+    /// Ends the wait in the statistics of an acquire that began at `started`.
+    void end_wait(time_point started);
+    /// A lock of a group that is complete now: from here on it counts as granted, and what was asked for applies.
+    void hand_out(record& held, bool renews, std::chrono::milliseconds max_hold, time_point now, work& todo);
     void begin_end(record& held, lost_reason reason, work& todo);
     /// It ends here, but stands in the backend: whoever has its ticket goes on with it.
     void leave_standing(record& held, work& todo);
@@ -68,6 +72,10 @@ public:
     [[nodiscard]] registry& all() noexcept { return held_; }
 
 private:
+    /// Whether the end of the lease is noticed even if nobody waits for it. A lock of a group may have been extended by
+    /// the group's id in another process: the backend keeps it for longer than its handle does, which has to give it
+    /// back.
+    [[nodiscard]] bool is_watched(const record& held) const noexcept;
     void watch_session(record& held);
 
     shard& shard_;

@@ -67,9 +67,9 @@ bool release_at_once(core& self, const record::ptr& held)
         return false;
     {
         const std::lock_guard guard(self.mutex);
-        if (subject.where() != phase::held || subject.under_way != operation::none || subject.tainted() ||
-            !subject.waiters.empty() || subject.due != lease_clock::time_point::max() || self.options.observer ||
-            (self.queues.may_have(subject.key_hash()) && self.queues.find(subject)) ||
+        if (subject.where() != phase::held || subject.incomplete || subject.under_way != operation::none ||
+            subject.tainted() || !subject.waiters.empty() || subject.due != lease_clock::time_point::max() ||
+            self.options.observer || (self.queues.may_have(subject.key_hash()) && self.queues.find(subject)) ||
             self.closed_to_new.load(std::memory_order_relaxed))
             return false;
         self.leased.take_out(subject);
@@ -138,8 +138,9 @@ void depart(core& self, const record::ptr& wanted) noexcept
             self.queues.leave(subject, todo.wakes);
             if (subject.where() == phase::acquiring) {
                 self.stop_trying(subject);
-                if (subject.attempting.stops_waiting())
+                if (subject.attempting.stops_waiting() && !subject.incomplete)
                     --self.stats.waiting;
+                subject.incomplete = nullptr;
                 if (subject.attempting.stops_listening())
                     todo.ask(work::action::cancel_wait, subject);
                 self.timers.schedule(subject, lease_clock::time_point::max());

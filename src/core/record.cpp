@@ -16,6 +16,12 @@ constinit thread_local spare_blocks spares;
 
 } // namespace
 
+void incomplete_group::lease_ended(wake_list& wakes)
+{
+    if (waits_for)
+        waits_for->notify(wakes);
+}
+
 void must_be_said(failure_ptr& why)
 {
     if (!why)
@@ -53,6 +59,9 @@ void record::go_on_for(record& spent) noexcept
     attempts_made.store(spent.attempts_made.load(std::memory_order_relaxed), std::memory_order_relaxed);
     plan.asked_for(spent.plan.renews(), spent.plan.max_hold());
     attempting.go_on_for(spent.attempting);
+    incomplete = std::exchange(spent.incomplete, nullptr);
+    if (incomplete && incomplete->waits_for == &spent)
+        incomplete->waits_for = this;
 }
 
 void* record::operator new(std::size_t size)
@@ -83,10 +92,10 @@ void record::on_created(create_outcome&& result)
         alive->on_created(*this, std::move(result));
 }
 
-void record::on_passed_over()
+void record::on_refused(create_outcome* busy)
 {
     if (const pinned_core alive{*this})
-        alive->on_passed_over(*this);
+        alive->on_refused(*this, busy);
 }
 
 void record::on_given_back(release_outcome&& result)

@@ -24,6 +24,7 @@
 namespace colock::detail {
 
 class core;
+class record;
 struct key_queue;
 
 /// Where an acquisition stands. It only ever moves forward.
@@ -62,8 +63,18 @@ struct place_in_queue
     bool open_to_hand_over = false;
     /// The observer was told that it waits.
     bool told_waiting = false;
-    /// It is a head that entered past others.
-    bool has_passed = false;
+};
+
+/// An acquire_all that does not hold all of its locks yet. It lives in its coroutine.
+///
+/// Thread safety: guarded by the shard's mutex.
+struct incomplete_group
+{
+    /// The claim that the coroutine waits for.
+    record* waits_for = nullptr;
+
+    /// Wakes the coroutine, which has to start again.
+    void lease_ended(wake_list& wakes);
 };
 
 /// An extension that is under way, or a renewal.
@@ -134,7 +145,7 @@ public:
     void at_risk() noexcept override;
     void lost(lost_reason reason) noexcept override;
     void on_created(create_outcome&& outcome);
-    void on_passed_over();
+    void on_refused(create_outcome* busy);
     void on_given_back(release_outcome&& outcome);
     void on_extended(extend_outcome outcome);
     void on_verified(valid_outcome outcome);
@@ -199,6 +210,8 @@ public:
     std::unique_ptr<const failure> refused;
     std::unique_ptr<const retry_policy> own_policy;
     place_in_queue place;
+    /// The group that it belongs to, until that is complete or has given it back.
+    incomplete_group* incomplete = nullptr;
     time_point started{};
     acquire_plan attempting;
 

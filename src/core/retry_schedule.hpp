@@ -23,8 +23,6 @@ public:
 
     /// When the next attempt is due; the start until one has failed.
     [[nodiscard]] time_point next_at() const noexcept { return next_at_; }
-    /// The policy's delay before the next attempt, without jitter; zero until one has failed.
-    [[nodiscard]] lease_clock::duration delay() const noexcept { return previous_; }
     /// time_point::max() without a total time.
     [[nodiscard]] time_point deadline() const noexcept { return deadline_; }
     [[nodiscard]] time_point start() const noexcept { return start_; }

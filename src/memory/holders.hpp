@@ -22,6 +22,9 @@ namespace colock::memory {
     return ttl == ttl.zero() ? lease_clock::time_point::max() : saturating_add(from, ttl);
 }
 
+/// The answer to a claim that the holders of its key exclude.
+[[nodiscard]] create_outcome busy(const entry& at, const claim& claim, lease_clock::time_point now);
+
 /// Moves a holder's claim out of the store. Its entry drops or overwrites the holder next.
 inline claim_ptr detach(holder& held) noexcept
 {

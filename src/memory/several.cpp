@@ -51,7 +51,7 @@ std::optional<create_outcome> store::refuse_in(shard& home, claim& claim, time_p
     }
     if (at->find(claim))
         return std::nullopt;
-    return found_busy(*at, claim, now);
+    return busy(*at, claim, now);
 }
 
 } // namespace colock::memory

@@ -20,15 +20,6 @@ lease_clock::duration time_to_expiry(const entry& at, lock_mode wanted, time_poi
     return next == time_point::max() ? lease_clock::duration::zero() : next - now;
 }
 
-create_outcome busy(const entry& at, const claim& claim, time_point now)
-{
-    auto outcome = create_outcome::busy(time_to_expiry(at, claim.mode(), now));
-    // A single attempt reports no holder: it must not cost an allocation.
-    if (claim.queues())
-        outcome.holder = at.holders.front().data().owner;
-    return outcome;
-}
-
 ticket* ticket_of(const claim& claim) noexcept
 {
     return static_cast<ticket*>(claim.slot.get());
@@ -122,6 +113,15 @@ create_outcome store::create_in(shard& home, claim_ptr claim, time_point now, af
     if (at->queue.empty() && at->fits(wanted.mode(), wanted.max_holders()))
         return grant_now(*at);
     return found_busy(*at, wanted, now);
+}
+
+create_outcome busy(const entry& at, const claim& claim, time_point now)
+{
+    auto outcome = create_outcome::busy(time_to_expiry(at, claim.mode(), now));
+    // A single attempt reports no holder: it must not cost an allocation.
+    if (claim.queues())
+        outcome.holder = at.holders.front().data().owner;
+    return outcome;
 }
 
 create_outcome store::found_busy(entry& at, claim& claim, time_point now)

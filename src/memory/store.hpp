@@ -155,7 +155,7 @@ private:
     [[nodiscard]] create_outcome create_in(shard& home, claim_ptr claim, time_point now, aftermath& after);
     /// It keeps a place in the queue, if it is one that queues.
     [[nodiscard]] create_outcome found_busy(entry& at, claim& claim, time_point now);
-    /// Why an exclusive claim cannot be granted, if it cannot; it has its place in the queue then, as after a create.
+    /// Why an exclusive claim cannot be granted, if it cannot. It gets no place in the queue.
     [[nodiscard]] std::optional<create_outcome> refuse_in(shard& home, claim& claim, time_point now, aftermath& after);
     [[nodiscard]] release_status give_back_in(shard& home, claim& claim, time_point now, aftermath& after);
     std::uint64_t grant(shard& home, entry& at, holder granted, lock_mode mode, std::chrono::milliseconds ttl);

@@ -7,29 +7,27 @@ namespace colock::redis::detail {
 
 // Scripts that decide on several locks at once, all or none.
 
-// lock... intent... fence index...; token+owner ttl intent-ttl intent-registered index-number for each
-//   -> {1, last fence} or {0, which, remaining ms, owner[, intent]}
+// lock... fence index...; token+owner ttl index-number for each
+//   -> {1, last fence} or {0, which, remaining ms, owner}
 // Most often all are free: each is taken as if it were, and if one is not, that is undone before anything is looked
-// at. The first write is the one that may be refused for want of memory.
+// at. The first write is the one that may be refused for want of memory. A refusal leaves nothing behind: no
+// intent of a writer either.
 inline constexpr std::string_view acquire_all = R"lua(
-local count = #ARGV / 5
-local fence = redis.call('INCRBY', KEYS[2 * count + 1], count)
+local count = #ARGV / 3
+local fence = redis.call('INCRBY', KEYS[count + 1], count)
 local function set(i, ...)
-    if ARGV[5 * i - 3] ~= '0' then return redis.call('SET', KEYS[i], ARGV[5 * i - 4], 'PX', ARGV[5 * i - 3], ...) end
-    return redis.call('SET', KEYS[i], ARGV[5 * i - 4], ...)
+    if ARGV[3 * i - 1] ~= '0' then return redis.call('SET', KEYS[i], ARGV[3 * i - 2], 'PX', ARGV[3 * i - 1], ...) end
+    return redis.call('SET', KEYS[i], ARGV[3 * i - 2], ...)
 end
-local function own(i) return string.sub(ARGV[5 * i - 4], 1, 32) end
+local function own(i) return string.sub(ARGV[3 * i - 2], 1, 32) end
 local function granted()
     local members = {}
     for i = 1, count do
-        if ARGV[5 * i - 1] == '1' and redis.pcall('GET', KEYS[count + i]) == own(i) then
-            redis.call('DEL', KEYS[count + i])
-        end
-        local index = KEYS[2 * count + 1 + ARGV[5 * i]]
-        if ARGV[5 * i] ~= '0' then
+        local index = KEYS[count + 1 + ARGV[3 * i]]
+        if ARGV[3 * i] ~= '0' then
             members[index] = members[index] or {}
             table.insert(members[index], own(i) .. KEYS[i])
-            table.insert(members[index], ARGV[5 * i - 3])
+            table.insert(members[index], ARGV[3 * i - 1])
         end
     end
     for index, each in pairs(members) do
@@ -48,22 +46,13 @@ if free > 0 then redis.call('DEL', unpack(KEYS, 1, free)) end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local function busy_with_readers(i, remaining, owner)
-    if ARGV[5 * i - 2] == '0' then return {0, i, remaining, owner} end
-    local intent = redis.pcall('GET', KEYS[count + i])
-    if intent and not (type(intent) == 'string' and string.find(intent, token)) then
-        return redis.error_reply(foreign)
-    end
-    redis.call('SET', KEYS[count + i], own(i), 'PX', ARGV[5 * i - 2])
-    return {0, i, remaining, owner, 1}
-end
 for i = 1, count do
     local value = redis.pcall('GET', KEYS[i])
     if type(value) == 'string' then
         if not string.find(value, holder) then
             return redis.error_reply(foreign)
         elseif string.byte(value) == 115 then
-            return busy_with_readers(i, redis.call('PTTL', KEYS[i]), string.sub(value, 34))
+            return {0, i, redis.call('PTTL', KEYS[i]), string.sub(value, 34)}
         elseif string.sub(value, 1, 32) ~= own(i) then
             return {0, i, redis.call('PTTL', KEYS[i]), string.sub(value, 33)}
         end
@@ -72,10 +61,10 @@ for i = 1, count do
         if kind ~= 'zset' then return redis.error_reply('WRONGTYPE the key holds a ' .. kind) end
         local refused, _, last = look(KEYS[i], reader)
         if refused then return refused end
-        if last == 'inf' then return busy_with_readers(i, -1, '') end
-        if tonumber(last) > now then return busy_with_readers(i, last - now, '') end
+        if last == 'inf' then return {0, i, -1, ''} end
+        if tonumber(last) > now then return {0, i, last - now, ''} end
         sweep(KEYS[i], now, reader)
-        if redis.call('TYPE', KEYS[i]).ok ~= 'none' then return busy_with_readers(i, 0, '') end
+        if redis.call('TYPE', KEYS[i]).ok ~= 'none' then return {0, i, 0, ''} end
     end
 end
 for i = 1, count do set(i) end

@@ -84,7 +84,6 @@ COLOCK_CONTRACT_CASE(adapter, who_is_in_the_way_of_several_is_told, &capabilitie
     const auto why = on.refuse_all(all).why;
     BOOST_TEST(why.holder == "someone");
     BOOST_TEST((why.retry_after > driver::long_ttl / 2));
-    on.abandon(all[1]);
     on.give_back(holder);
 }
 
@@ -141,7 +140,6 @@ COLOCK_CONTRACT_CASE(adapter, several_that_are_refused_keep_what_they_had, &capa
     on.check_held(all[0]);
     on.give_back(all[0]);
     on.give_back(holder);
-    on.abandon(all[1]);
 }
 
 COLOCK_CONTRACT_CASE(adapter, several_wait_for_readers_to_leave, &capabilities::several, &capabilities::shared)
@@ -153,29 +151,30 @@ COLOCK_CONTRACT_CASE(adapter, several_wait_for_readers_to_leave, &capabilities::
     BOOST_TEST(on.refuse_all(all).which == 1U);
     on.give_back(reader);
     BOOST_TEST(on.refuse_all(all).which == 1U);
-    // What waits is a writer: it is not overtaken by readers that come later.
-    on.refuse(on.one_attempt("b", lock_mode::shared));
     on.give_back(second);
     on.grant_all(all);
     give_all_back(on, all);
-    // And nothing is left that would stop any.
-    const auto third = on.shared("b");
-    on.grant(third);
-    on.give_back(third);
 }
 
-COLOCK_CONTRACT_CASE(adapter, several_that_are_given_up_stop_no_reader, &capabilities::several, &capabilities::shared)
+/// A place at a higher key that was kept while a lower one is missing would be waited for in a circle.
+COLOCK_CONTRACT_CASE(adapter, several_that_are_refused_leave_no_place_and_stop_nobody, &capabilities::several)
 {
-    const auto reader = on.shared("b");
-    on.grant(reader);
+    const auto mode = on.able().shared ? lock_mode::shared : lock_mode::exclusive;
+    const auto holder = mode == lock_mode::shared ? on.shared("b") : on.exclusive("b");
+    on.grant(holder);
     const auto all = exclusive_ones({"a", "b"});
-    on.refuse_all(all);
+    BOOST_TEST(on.refuse_all(all).which == 1U);
+    if (mode == lock_mode::shared) {
+        const auto second = on.shared("b");
+        on.grant(second);
+        on.give_back(second);
+    }
+    on.give_back(holder);
+    const auto next = on.exclusive("b");
+    on.grant(next);
+    on.give_back(next);
     for (const auto& each : all)
-        BOOST_TEST(on.abandon(each).status == release_status::not_held);
-    const auto second = on.shared("b");
-    on.grant(second);
-    on.give_back(reader);
-    on.give_back(second);
+        on.check_not_held(each);
 }
 
 COLOCK_CONTRACT_CASE(adapter, several_are_granted_where_all_has_expired, &capabilities::several, &capabilities::expires)
@@ -212,18 +211,23 @@ COLOCK_CONTRACT_CASE(adapter, each_of_several_has_its_own_ttl, &capabilities::se
     on.give_back(eternal);
 }
 
-COLOCK_CONTRACT_CASE(
-    adapter, the_one_of_several_that_is_in_the_way_is_waited_for, &capabilities::several, &capabilities::events)
+COLOCK_CONTRACT_CASE(adapter, several_that_were_refused_are_created_one_by_one, &capabilities::several)
 {
     const auto holder = on.exclusive("b");
     on.grant(holder);
     const auto all = exclusive_ones({"a", "b"});
     BOOST_TEST(on.refuse_all(all).which == 1U);
-    const auto waiting = testing::start(on.io(), on.backend().wait(all[1], lease_clock::time_point::max()));
+    on.grant(all[0]);
+    on.refuse(all[1]);
     on.give_back(holder);
-    testing::run_until(on.io(), [&] { return waiting.done(); });
-    on.grant_all(all);
+    on.grant(all[1]);
+    // Those that were granted together are found one by one as well.
     give_all_back(on, all);
+    const auto together = exclusive_ones({"a", "b"});
+    const auto fences = on.grant_all(together);
+    for (std::size_t i = 0; i < together.size(); ++i)
+        BOOST_TEST(on.grant(together[i]) >= fences[i]);
+    give_all_back(on, together);
 }
 
 COLOCK_CONTRACT_CASE(adapter, two_that_want_the_same_several_are_never_both_granted, &capabilities::several)

@@ -1,12 +1,17 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "locker_verbs.hpp"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -75,21 +80,200 @@ COLOCK_CONTRACT_CASE(locker, a_group_holds_all_its_keys_in_order)
     BOOST_TEST(!is_taken(on, locker, "b"));
 }
 
-COLOCK_CONTRACT_CASE(locker, a_group_holds_nothing_while_it_waits)
+COLOCK_CONTRACT_CASE(locker, group_holds_its_lower_keys_while_it_waits)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto blocker = run_coro(on.io(), other.acquire("b"));
     auto waiting = testing::start(on.io(), mine.acquire_all(strings{"a", "b", "c"}));
-    const auto free = [&](const char* key) { return !is_taken(on, other, key); };
-    pass_slowly_until(
-        on, [&] { return (mine.stats().grants > 0 || on.able().several) && mine.stats().busy > 0 && free("a"); });
+    pass_slowly_until(on, [&] { return mine.stats().waiting > 0; });
+    BOOST_TEST(is_taken(on, other, "a"));
+    BOOST_TEST(!is_taken(on, other, "c"));
     BOOST_TEST(!waiting.done());
-    BOOST_TEST(free("c"));
+    // Nothing of it is told before it is complete.
+    BOOST_TEST(mine.held_locks().empty());
+    BOOST_TEST(mine.stats().grants == 0U);
     run_coro(on.io(), blocker.release(on_failure::raise));
     auto group = waiting.get(on.io());
     BOOST_TEST(group.held());
     BOOST_TEST(group.size() == 3U);
+    BOOST_TEST(mine.stats().grants == 3U);
+    BOOST_TEST(mine.stats().waits == 1U);
     run_coro(on.io(), group.release());
+}
+
+COLOCK_CONTRACT_CASE(locker, group_is_renewed_until_it_is_complete)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto blocker = run_coro(on.io(), other.acquire("b"));
+    const auto ttl = on.short_ttl();
+    auto waiting = testing::start(on.io(), mine.acquire_all(strings{"a", "b"}, {.ttl = ttl}));
+    pass_slowly(on, ttl * 5 / 2);
+    BOOST_TEST(!waiting.done());
+    BOOST_TEST(is_taken(on, other, "a"));
+    run_coro(on.io(), blocker.release(on_failure::raise));
+    auto group = waiting.get(on.io());
+    BOOST_TEST(group.held());
+    for (const auto& each : group.locks())
+        BOOST_TEST((each.expires_at() - lease_clock::now() > ttl / 2));
+    run_coro(on.io(), group.release());
+}
+
+COLOCK_CONTRACT_CASE(locker, group_that_is_cancelled_gives_everything_back)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto blocker = run_coro(on.io(), other.acquire("b"));
+    for (const bool without_ttl : {false, true}) {
+        if (without_ttl && !on.able().no_ttl)
+            continue;
+        asio::cancellation_signal cancel;
+        std::optional<error_code> result;
+        mine.async_acquire_all(strings{"a", "b"}, {.ttl = without_ttl ? 0ms : std::chrono::milliseconds(1h)},
+            asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const lock_group&) { result = code; }));
+        pass_slowly_until(on, [&] { return mine.stats().waiting > 0; });
+        BOOST_TEST(is_taken(on, other, "a"));
+        cancel.emit(asio::cancellation_type::terminal);
+        pass_slowly_until(on, [&] { return result && mine.stats().settling == 0; });
+        BOOST_TEST((result == asio::error::operation_aborted));
+        BOOST_TEST(!is_taken(on, other, "a"));
+    }
+    run_coro(on.io(), blocker.release(on_failure::raise));
+}
+
+COLOCK_CONTRACT_CASE(locker, group_that_loses_a_lease_on_the_way_starts_again, &capabilities::list)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto blocker = run_coro(on.io(), other.acquire("b"));
+    auto waiting = testing::start(
+        on.io(), mine.acquire_all(strings{"a", "b"}, {.ttl = on.short_ttl(), .retry = retry_policy::fixed(20ms)}));
+    pass_slowly_until(on, [&] { return mine.stats().waiting > 0; });
+    run_coro(on.io(), other.break_lock("a"));
+    auto thief = run_coro(on.io(), other.acquire("a"));
+    pass_slowly(on, on.short_ttl());
+    run_coro(on.io(), blocker.release(on_failure::raise));
+    pass_slowly(on, on.short_ttl() / 2);
+    // It waits for its first key again, and has given back its place at the second.
+    BOOST_TEST(!waiting.done());
+    BOOST_TEST(!is_taken(on, other, "b"));
+    run_coro(on.io(), thief.release(on_failure::raise));
+    auto group = waiting.get(on.io());
+    BOOST_TEST(group.held());
+    BOOST_TEST(mine.stats().losses[static_cast<std::size_t>(lost_reason::taken)] == 0U);
+    run_coro(on.io(), group.release());
+}
+
+COLOCK_CONTRACT_CASE(locker, deadlock_with_a_nested_acquire_ends_by_total_time)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    const acquire_options brief{.retry = retry_policy::fixed(20ms).total_time(on.short_ttl())};
+    auto outer = run_coro(on.io(), other.acquire("b"));
+    auto group = testing::start(on.io(), mine.acquire_all(strings{"a", "b"}, brief));
+    pass_slowly_until(on, [&] { return mine.stats().waiting > 0; });
+    BOOST_TEST((failure_of<retry_error>(on, other.acquire("a", {.retry = retry_policy::fixed(20ms).total_time(
+                                                                    on.short_ttl() / 4)})) == errc::retry_exhausted));
+    pass_slowly_until(on, [&] { return group.done(); });
+    BOOST_CHECK_THROW(static_cast<void>(group.get(on.io())), retry_error);
+    run_coro(on.io(), outer.release(on_failure::raise));
+}
+
+namespace {
+
+/// Grants in the order in which they came.
+class arrivals
+{
+public:
+    explicit arrivals(subject& on) : on_(on) {}
+
+    /// Returns once it stands in the queue, behind all that came before.
+    void add(const locker& by, group_members keys)
+    {
+        const auto waiting = [&] { return by.stats().waiting; };
+        const auto before = waiting();
+        all_.push_back(testing::start(on_.io(), take(by, std::move(keys), static_cast<int>(all_.size()))));
+        pass_slowly_until(on_, [&] { return waiting() > before; });
+    }
+    [[nodiscard]] std::vector<int> get()
+    {
+        for (auto& each : all_)
+            each.get(on_.io());
+        return order_;
+    }
+    [[nodiscard]] std::vector<int> expected() const
+    {
+        std::vector<int> numbers(all_.size());
+        std::iota(numbers.begin(), numbers.end(), 0);
+        return numbers;
+    }
+
+private:
+    asio::awaitable<void> take(locker by, group_members keys, int number)
+    {
+        auto group = co_await by.acquire_all(std::move(keys));
+        order_.push_back(number);
+        co_await group.release();
+    }
+
+    subject& on_;
+    std::vector<testing::running<void>> all_;
+    std::vector<int> order_;
+};
+
+} // namespace
+
+COLOCK_CONTRACT_CASE(locker, groups_and_singles_of_a_locker_are_served_in_arrival_order)
+{
+    const auto mine = on.make_locker();
+    auto blocker = run_coro(on.io(), mine.acquire("a"));
+    arrivals came(on);
+    for (int n = 0; n < 8; ++n) {
+        came.add(mine, {"a", "b", "c"});
+        if (n % 2)
+            came.add(mine, {"a"});
+        else if (on.able().shared)
+            came.add(mine, {"a", {"b", lock_mode::shared}});
+    }
+    run_coro(on.io(), blocker.release(on_failure::raise));
+    BOOST_TEST(came.get() == came.expected(), boost::test_tools::per_element());
+}
+
+COLOCK_CONTRACT_CASE(locker, groups_of_several_lockers_are_served_in_arrival_order, &capabilities::fifo)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto blocker = run_coro(on.io(), mine.acquire("a"));
+    arrivals came(on);
+    for (int n = 0; n < 4; ++n) {
+        came.add(mine, {"a", "b"});
+        came.add(other, {"a", "b"});
+    }
+    run_coro(on.io(), blocker.release(on_failure::raise));
+    BOOST_TEST(came.get() == came.expected(), boost::test_tools::per_element());
+}
+
+COLOCK_CONTRACT_CASE(locker, streams_of_singles_do_not_starve_a_group)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    bool stop = false;
+    const auto stream = [&](locker by, const char* key) -> asio::awaitable<void> {
+        while (!stop) {
+            auto held = co_await by.acquire(key);
+            co_await asio::post(asio::deferred);
+            co_await held.release();
+        }
+    };
+    // Where only a locker's own callers have an order, the streams are those.
+    const auto& by = on.able().fifo ? other : mine;
+    std::vector<testing::running<void>> streams;
+    for (const auto* key : {"a", "b"})
+        streams.push_back(testing::start(on.io(), stream(by, key)));
+    for (int n = 0; n < 3; ++n) {
+        auto waiting = testing::start(on.io(), mine.acquire_all(strings{"a", "b"}));
+        pass_slowly_until(on, [&] { return waiting.done(); });
+        auto group = waiting.get(on.io());
+        BOOST_TEST(group.held());
+        run_coro(on.io(), group.release());
+    }
+    stop = true;
+    for (auto& each : streams)
+        each.get(on.io());
 }
 
 COLOCK_CONTRACT_CASE(locker, a_group_that_gives_up_gives_all_back)
@@ -313,6 +497,18 @@ COLOCK_CONTRACT_CASE(locker, a_group_without_a_given_id_acts_on_its_own_alone, &
     moved = std::move(known);
     run_coro(on.io(), mine.group(moved.id()).release());
     BOOST_TEST((run_coro(on.io(), moved.release()).at(0).status == errc::not_held));
+}
+
+COLOCK_CONTRACT_CASE(
+    locker, lock_that_was_extended_by_its_groups_id_is_taken_back_by_its_handle, &capabilities::extends_groups)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto group = mine.group("g");
+    run_coro(on.io(), group.acquire("a", {.ttl = on.short_ttl()}));
+    BOOST_TEST(run_coro(on.io(), other.group("g").extend(1h)).size() == 1U);
+    pass_slowly(on, on.short_ttl() * 3 / 2);
+    BOOST_TEST(!group.held());
+    BOOST_TEST(!is_taken(on, other, "a"));
 }
 
 COLOCK_CONTRACT_CASE(

@@ -140,6 +140,15 @@ std::vector<scenario> make_scenarios()
         {"with_lock, releasing body", nothing, with_verb(releasing_body), with_front(releasing_body), {}},
         {"acquire_all, free", nothing, all_verb, all_front, {}},
         {"acquire_all, one held by another process", rival_holds, all_verb, all_front, {others_release}},
+        {"acquire_all, two held by another process",
+            [](stage& s) {
+                rival_holds(s);
+                s.others.push_back(run_coro(s.on.io(), s.rival->acquire("z")));
+            },
+            all_verb, all_front, {[](stage& s) { s.others.erase(s.others.begin()); }, others_release}},
+        {"acquire_all, a lease lost on the way", rival_holds, all_verb, all_front,
+            {[](stage& s) { static_cast<void>(run_coro(s.on.io(), s.rival->break_lock("a"))); }, others_release,
+                skip_minutes}},
         {"acquire_all, one held by the same locker", mate_holds, all_verb, all_front, {others_release}},
         {"acquire_all, behind local waiters", local_queue, all_verb, all_front, {others_release}},
         {"acquire_all, one by one, free", nothing, all_shared_verb, all_shared_front, {}},

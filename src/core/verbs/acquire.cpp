@@ -103,7 +103,6 @@ asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted)
             [[fallthrough]];
         case step::park:
         case step::wait:
-        case step::turn:
             // Nor is anything waited for.
             if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
                 throw boost::system::system_error(asio::error::operation_aborted);

@@ -1,12 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/acquire_step.hpp"
-#include "core/collisions.hpp"
 #include "core/core.hpp"
 #include "core/departure.hpp"
 #include "core/failures.hpp"
 #include "core/handles.hpp"
 #include "core/joint_attempt.hpp"
-#include "core/letting_go.hpp"
 #include "core/unscheduled.hpp"
 #include "core/verbs.hpp"
 
@@ -16,6 +14,8 @@
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <deque>
 #include <memory>
 #include <optional>
 
@@ -23,33 +23,10 @@ namespace colock::detail::verbs {
 
 namespace {
 
-/// Ends early, with an exception, if the locker does.
-asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, lease_clock::time_point until)
-{
-    const unscheduled at_end{*self, self->pausing};
-    parked place;
-    place.ends_when_closed = true;
-    for (;;) {
-        std::uint32_t seen = 0;
-        {
-            const std::lock_guard guard(self->mutex);
-            if (self->closed_to_new || lease_clock::now() >= until)
-                break;
-            self->timers.schedule(self->pausing, std::min(self->pausing.due, until));
-            seen = self->pausing.version;
-        }
-        throw_if_inherited(*self, wanted);
-        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
-            throw boost::system::system_error(asio::error::operation_aborted);
-        co_await self->park(self->pausing, place, seen);
-    }
-    if (self->closed_to_new)
-        throw_shutting_down(*self, wanted);
-}
+using namespace std::chrono_literals;
 
-/// A group that loses again and again keeps out of the way for as long as its policy waits, and may do so for this long
-/// even if that looks again sooner: until each of many has had its round, more time may pass.
-constexpr lease_clock::duration longest_of_the_impatient = std::chrono::seconds(1);
+/// How long after a failed extension of an incomplete group's lease the next one follows.
+constexpr lease_clock::duration extension_delay = 100ms;
 
 bool is_exclusive(const group_member& member) noexcept
 {
@@ -78,12 +55,44 @@ std::vector<group_member> in_canonical_order(const core& self, std::vector<group
     return members;
 }
 
-bool all_held(const std::vector<lock>& locks) noexcept
+/// Now and then, after so many grants that were answered at once.
+bool lets_others_run(core& self, std::size_t grants)
 {
-    return std::all_of(locks.begin(), locks.end(), [](const lock& each) { return each.held(); });
+    const std::lock_guard guard(self.mutex);
+    return self.stats.grants % immediate_grants_in_a_row < grants;
 }
 
-/// One key of a group, from the first attempt until it is granted or given up.
+asio::awaitable<void> throw_if_cancelled()
+{
+    // A cancellation between two waits is only recorded.
+    if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
+        throw boost::system::system_error(asio::error::operation_aborted);
+}
+
+/// Waits until that time. Ends early, with an exception, if the locker closes or the process has forked.
+asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, lease_clock::time_point until)
+{
+    const unscheduled at_end{*self, self->pausing};
+    parked place;
+    place.ends_when_closed = true;
+    for (;;) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex);
+            if (self->closed_to_new || lease_clock::now() >= until)
+                break;
+            self->timers.schedule(self->pausing, std::min(self->pausing.due, until));
+            seen = self->pausing.version;
+        }
+        throw_if_inherited(*self, wanted);
+        co_await throw_if_cancelled();
+        co_await self->park(self->pausing, place, seen);
+    }
+    if (self->closed_to_new)
+        throw_shutting_down(*self, wanted);
+}
+
+/// One lock of a group, from the first attempt until the group is complete or given up.
 struct candidate
 {
     record::ptr wanted;
@@ -95,386 +104,336 @@ struct candidate
     }
 };
 
-/// Takes several locks, all or none: in rounds, each of which tries the keys in their canonical order. A round that
-/// finds a key busy gives all back; the next one begins when that key's turn has come. Nobody waits while it holds
-/// anything, and who holds the highest key goes on: some group always gets all of its own.
+/// Acquires several locks, all or none.
 ///
-/// Where the backend takes several locks in one step, a round is one attempt at all of them, which holds all or
-/// nothing. Not so while others of this locker wait for one of the keys: it would overtake them.
-///
-/// Meanwhile it stands in the busy key's local queue like any other, so that a stream of others cannot shut it out. It
-/// does not take what its turn offers before it has come to that key in order.
-class gathering
+/// If the backend can, and nobody of this locker waits for one of the keys, it asks for all of them in one step first.
+/// Otherwise it acquires them one after the other in canonical order and holds those that it has. Groups cannot wait
+/// for each other in a circle, because all use the same order. A place in a queue is kept until it is granted, so that
+/// no stream of others can starve the group. A lease that ends on the way gives everything back, and it starts again.
+class group_acquire
 {
 public:
-    gathering(std::shared_ptr<core> owner, std::vector<group_member> members, const acquire_options& options)
+    group_acquire(std::shared_ptr<core> owner, std::vector<group_member> members, const acquire_options& options)
         : core_(std::move(owner)), members_(std::move(members)), options_(options),
           policy_(options.retry.value_or(core_->options.retry)),
           at_once_(core_->can.several && members_.size() > 1 && members_.size() <= most_at_once &&
                    std::ranges::all_of(members_, &is_exclusive)),
           schedule_(policy_, lease_clock::now())
     {
-        for (auto member = members_.rbegin(); member != members_.rend(); ++member)
-            prepared_.push_back(prepare(*member));
-        for (auto each = prepared_.rbegin(); each != prepared_.rend(); ++each)
-            throw_if_refused(*core_, **each);
     }
+    group_acquire(const group_acquire&) = delete;
+    group_acquire& operator=(const group_acquire&) = delete;
+    ~group_acquire();
 
     [[nodiscard]] asio::awaitable<lock_group> run();
 
 private:
-    using candidate_ptr = std::unique_ptr<candidate>;
+    void prepare_candidates();
+    // Each step returns false if a lease has ended on the way, or was granted too late.
+    [[nodiscard]] asio::awaitable<bool> attempt_in_one_step();
+    [[nodiscard]] asio::awaitable<bool> acquire_in_order();
+    [[nodiscard]] asio::awaitable<bool> acquire_next(candidate& next);
+    [[nodiscard]] asio::awaitable<bool> extend_short_leases();
+    [[nodiscard]] bool complete();
+    /// Gives everything back in the background, newest first.
+    void give_back() noexcept;
+    [[nodiscard]] asio::awaitable<void> start_again();
 
-    [[nodiscard]] record::ptr prepare(const group_member& member) const;
-    [[nodiscard]] candidate_ptr make_candidate(const group_member& member);
-    // These end with the key that is busy, or with none.
-    [[nodiscard]] asio::awaitable<candidate_ptr> round(candidate_ptr waited);
-    [[nodiscard]] asio::awaitable<candidate_ptr> one_by_one(candidate_ptr waited);
-    /// Of those that were asked for together.
-    [[nodiscard]] asio::awaitable<candidate_ptr> await_answers(std::vector<candidate_ptr> asked);
-    [[nodiscard]] std::vector<candidate_ptr> line_up(candidate_ptr& waited);
-    [[nodiscard]] asio::awaitable<void> await_answer(record& asked);
-    [[nodiscard]] asio::awaitable<void> give_back();
-    [[nodiscard]] asio::awaitable<bool> attempt(candidate_ptr& one, const group_member& member);
-    [[nodiscard]] asio::awaitable<bool> attempt_with_leave(candidate& one);
-    [[nodiscard]] asio::awaitable<step> proceed(candidate& one, step until);
-    [[nodiscard]] candidate_ptr in_order(candidate_ptr waited);
-    /// Ends with the candidate that the next round may attempt, if there is one.
-    [[nodiscard]] asio::awaitable<candidate_ptr> await_turn(candidate_ptr busy);
-    void note_failure(const candidate& busy);
-    [[nodiscard]] asio::awaitable<void> start_again_after_loss();
+    [[nodiscard]] bool holds_all_so_far() const noexcept;
+    [[nodiscard]] std::vector<record::ptr> short_leases() const;
+    void wait_for(candidate& next);
+    void begin_wait();
+    /// A failed attempt that has been counted; throws if the policy gives up.
+    void count_failure(const record& failed, const last_answer& last);
+    [[nodiscard]] asio::awaitable<void> pause_until(
+        const record& failed, lease_clock::time_point until, failure_ptr why);
+    [[nodiscard]] lock_group make_group();
 
     const std::shared_ptr<core> core_;
-    /// In their canonical order, each with its mode.
+    /// In canonical order, each with its mode.
     const std::vector<group_member> members_;
     const acquire_options options_;
     const retry_policy policy_;
     /// The backend may be asked for all in one step.
     const bool at_once_;
-    retry_schedule schedule_;
     const std::string group_ = token::generate().hex();
-    /// For the first round, in reverse order.
-    std::vector<record::ptr> prepared_;
-    std::vector<lock> locks_;
-    collisions collisions_;
-    /// The last round has asked for all at once, while one was granted already.
-    bool kept_others_out_ = false;
-    lease_clock::time_point round_began_{};
-    std::uint32_t rounds_ = 0;
-    lease_clock::duration answer_took_{0};
-    /// The next round is one for what the last left in doubt.
-    std::uint8_t looks_ = 0;
-    /// Of the last round, if it was not a busy key that ended it.
-    failure_ptr last_error_;
+    /// One for all keys: a grant neither counts nor resets it.
+    retry_schedule schedule_;
+    /// What the locks are to have once the group is complete.
+    bool renews_ = false;
+    std::chrono::milliseconds max_hold_{0};
+    /// Whether the group is counted among those that wait.
+    bool waits_ = false;
+    /// How often in a row all were granted in one step, but too late.
+    unsigned late_grants_ = 0;
+    lease_clock::time_point looks_again_ = lease_clock::time_point::max();
+    incomplete_group progress_;
+    /// One for each member, in order; none of them moves.
+    std::deque<candidate> candidates_;
 };
 
-record::ptr gathering::prepare(const group_member& member) const
+asio::awaitable<lock_group> group_acquire::run()
 {
-    auto options = options_;
-    options.mode = *member.mode;
-    // Of a list with both modes, the limit is the shared ones'. One of exclusive locks alone is refused with it.
-    if (is_exclusive(member) && !std::ranges::all_of(members_, &is_exclusive))
-        options.max_holders = 0;
-    auto wanted = verbs::prepare(core_, std::string(member.key), std::move(options), renewal::manual, true, group_);
-    wanted->attempting.asks_leave(&member != &members_.front());
-    wanted->started = schedule_.start();
-    return wanted;
-}
-
-/// It takes over what the group has seen: an acquire that ends tells how the last round ended.
-gathering::candidate_ptr gathering::make_candidate(const group_member& member)
-{
-    record::ptr wanted;
-    if (!prepared_.empty() && prepared_.back()->key() == member.key) {
-        wanted = std::move(prepared_.back());
-        prepared_.pop_back();
-    } else {
-        wanted = prepare(member);
-    }
-    prepare_token(*core_, *wanted);
-    wanted->attempts_made = rounds_;
-    wanted->attempting.answer_took(answer_took_);
-    wanted->attempting.looks(looks_);
-    wanted->outcome().error = last_error_;
-    return std::make_unique<candidate>(*core_, std::move(wanted));
-}
-
-asio::awaitable<lock_group> gathering::run()
-{
-    candidate_ptr busy;
     for (;;) {
-        std::exception_ptr failure;
-        try {
-            busy = co_await round(std::move(busy));
-        } catch (const error&) {
-            failure = std::current_exception();
-        } catch (const boost::system::system_error&) {
-            // A cancellation does not wait for what is given back.
-            throw;
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        if (!failure && !busy && all_held(locks_))
-            co_return core::handles::make_group(core_, group_, std::move(locks_));
-        if (busy)
-            note_failure(*busy);
-        const bool lost = !failure && !busy;
-        co_await give_back();
-        if (failure)
-            std::rethrow_exception(failure);
-        if (lost)
-            co_await start_again_after_loss();
-        else
-            busy = co_await await_turn(std::move(busy));
+        prepare_candidates();
+        if (co_await attempt_in_one_step() && co_await acquire_in_order() && co_await extend_short_leases() &&
+            complete())
+            break;
+        co_await start_again();
     }
-}
-
-/// Newest first, all at once: answers that do not come are not waited for one after the other, nor beyond the policy's
-/// total time.
-asio::awaitable<void> gathering::give_back()
-{
-    auto locks = std::exchange(locks_, {});
-    std::vector<record::ptr> ending;
-    for (auto each = locks.rbegin(); each != locks.rend(); ++each) {
-        ending.emplace_back(&core::handles::record_of(*each));
-        let_go(*core_, *ending.back());
-    }
-    {
-        const std::lock_guard guard(core_->mutex);
-        const auto until =
-            std::min(saturating_add(lease_clock::now(), core_->options.operation_timeout), schedule_.deadline());
-        for (const auto& each : ending)
-            each->back().answer_deadline = until;
-    }
-    parked place;
-    for (const auto& each : ending) {
-        std::uint32_t seen = 0;
-        while (must_await_answer(*core_, *each, seen))
-            co_await core_->park(*each, place, seen);
-    }
-}
-
-asio::awaitable<gathering::candidate_ptr> gathering::round(candidate_ptr waited)
-{
-    round_began_ = lease_clock::now();
-    if (!at_once_ || (waited && waited->wanted->where() != phase::acquiring))
-        co_return co_await one_by_one(std::move(waited));
-    if (core_->closed_to_new)
-        throw_shutting_down(*core_, *prepare(members_.front()));
-    if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
-        throw boost::system::system_error(asio::error::operation_aborted);
-    auto asked = line_up(waited);
-    if (asked.empty())
-        co_return co_await one_by_one(std::move(waited));
-    co_return co_await await_answers(std::move(asked));
-}
-
-asio::awaitable<gathering::candidate_ptr> gathering::one_by_one(candidate_ptr waited)
-{
-    if (waited && core_->can.fifo)
-        waited = in_order(std::move(waited));
-    for (const auto& member : members_) {
-        auto one = waited && waited->wanted->key() == member.key ? std::move(waited) : make_candidate(member);
-        if (!co_await attempt(one, member))
-            co_return one;
-        one->leaving.dismiss();
-        locks_.push_back(record::make_lock(std::move(one->wanted), std::shared_ptr(core_)));
-    }
-    co_return nullptr;
-}
-
-/// Asks for all of them; none if others of this locker wait for one of the keys.
-std::vector<gathering::candidate_ptr> gathering::line_up(candidate_ptr& waited)
-{
-    // Its last release may yet arrive: another goes on for it.
-    if (waited && waited->wanted->spent())
-        waited.reset();
-    std::vector<candidate_ptr> asked;
-    std::vector<record::ptr> wanted;
-    std::optional<std::size_t> place;
-    for (const auto& member : members_) {
-        if (waited && waited->wanted->key() == member.key) {
-            place = asked.size();
-            asked.push_back(std::move(waited));
-        } else {
-            asked.push_back(make_candidate(member));
-        }
-        wanted.push_back(asked.back()->wanted);
-    }
-    {
-        // Each is wanted together with the others, the first as well. Who comes to its key looks at that.
-        const std::lock_guard guard(core_->mutex);
-        for (const auto& each : wanted)
-            each->attempting.asks_leave(true);
-    }
-    if (attempt_all(*core_, wanted, schedule_))
-        return asked;
-    if (place)
-        waited = std::move(asked[*place]);
-    return {};
-}
-
-asio::awaitable<gathering::candidate_ptr> gathering::await_answers(std::vector<candidate_ptr> asked)
-{
-    for (const auto& each : asked)
-        co_await await_answer(*each->wanted);
-    candidate_ptr busy;
-    for (auto& each : asked) {
-        if (each->wanted->where() != phase::acquiring) {
-            each->leaving.dismiss();
-            locks_.push_back(record::make_lock(std::move(each->wanted), std::shared_ptr(core_)));
-        } else if (!busy && is_answered(*core_, *each->wanted)) {
-            busy = std::move(each);
-        }
-    }
-    // Of the others nothing was said: they leave their queues to those behind them, and give back what a queue of the
-    // backend's has granted one of them meanwhile.
-    kept_others_out_ = core_->can.fifo && std::ranges::any_of(asked, [](const candidate_ptr& each) {
-        return each && each->wanted && each->wanted->left_trace;
-    });
-    asked.clear();
-    if (busy && co_await proceed(*busy, step::wait) != step::granted)
-        co_return busy;
-    if (core_->can.immediate && lets_others_run(*core_, members_.size()))
+    auto group = make_group();
+    if (core_->can.immediate && lets_others_run(*core_, group.size()))
         co_await asio::post(asio::deferred);
-    co_return nullptr;
+    co_return group;
 }
 
-asio::awaitable<void> gathering::await_answer(record& asked)
+void group_acquire::prepare_candidates()
 {
+    const bool all_exclusive = std::ranges::all_of(members_, &is_exclusive);
+    for (const auto& member : members_) {
+        auto options = options_;
+        options.mode = *member.mode;
+        // In a list with both modes, max_holders is for the shared ones. A list of exclusive locks is refused with it.
+        if (is_exclusive(member) && !all_exclusive)
+            options.max_holders = 0;
+        auto wanted = verbs::prepare(core_, std::string(member.key), std::move(options), renewal::manual, true, group_);
+        throw_if_refused(*core_, *wanted);
+        prepare_token(*core_, *wanted);
+        wanted->started = schedule_.start();
+        renews_ = wanted->plan.renews();
+        max_hold_ = wanted->plan.max_hold();
+        wanted->plan.asked_for(wanted->ttl() > 0ms, 0ms);
+        wanted->incomplete = &progress_;
+        candidates_.emplace_back(*core_, std::move(wanted));
+    }
+    if (core_->closed_to_new)
+        throw_shutting_down(*core_, *candidates_.front().wanted);
+}
+
+asio::awaitable<bool> group_acquire::attempt_in_one_step()
+{
+    if (!at_once_)
+        co_return true;
+    co_await throw_if_cancelled();
+    const bool counts = lease_clock::now() >= schedule_.next_at();
+    std::vector<record::ptr> asked;
+    for (const auto& each : candidates_)
+        asked.push_back(each.wanted);
+    if (!attempt_all(*core_, asked))
+        co_return true;
     parked place;
     place.ends_when_closed = true;
-    std::uint32_t seen = 0;
-    while (is_unanswered(*core_, asked, schedule_, seen)) {
-        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
-            throw boost::system::system_error(asio::error::operation_aborted);
-        co_await core_->park(asked, place, seen);
-    }
-}
-
-/// True if it is granted. Else it waits for its turn.
-asio::awaitable<bool> gathering::attempt(candidate_ptr& one, const group_member& member)
-{
-    if (!one->wanted->attempting.was_sent()) {
-        const auto now = lease_clock::now();
-        one->wanted->attempting.counts(now >= schedule_.next_at());
-        if (const step at_once = grant_at_once(*core_, one->wanted, now); at_once != step::again) {
-            if (at_once == step::yield)
-                co_await asio::post(asio::deferred);
-            co_return true;
+    for (const auto& each : asked) {
+        std::uint32_t seen = 0;
+        while (is_unanswered(*core_, *each, schedule_, seen)) {
+            co_await throw_if_cancelled();
+            co_await core_->park(*each, place, seen);
         }
     }
-    // Who waits for its turn holds nothing, and would have to begin with what this may hold already: it is passed, lest
-    // each of many stand in the way of the one that could go on.
-    const bool passes = !locks_.empty() && pass_those_without_leave(*core_, *one->wanted);
-    if (co_await attempt_with_leave(*one))
+    const auto refused = take_joint_answer(*core_, asked);
+    if (!refused)
         co_return true;
-    if (!passes || one->wanted->outcome().error)
+    const record& failed = *asked[refused->which];
+    const create_outcome& answer = refused->answer;
+    if (answer.status == create_status::granted) {
+        // Nothing keeps others out, and nobody would tell when it can be granted: it is asked for again soon.
+        looks_again_ = saturating_add(lease_clock::now(), acquire_plan::look_delay(late_grants_++));
         co_return false;
-    // In vain: it waits behind them.
-    answer_took_ = one->wanted->attempting.answer_took();
-    one = make_candidate(member);
-    co_return co_await attempt_with_leave(*one);
+    }
+    if (answer.status == create_status::failed && !may_be_tried_again(answer.error->code))
+        throw_failed(*answer.error, context_of(*core_, failed));
+    if (counts)
+        count_failure(failed, {.heard = true, .error = answer.error, .holder = answer.holder});
+    if (answer.status == create_status::busy) {
+        asked.front()->attempting.first_is_counted();
+    } else {
+        // The same claims go on: where they were granted after all, they find their own grants.
+        const auto look = answer.error->code == errc::outcome_unknown
+                              ? saturating_add(lease_clock::now(), acquire_plan::look_delay(0))
+                              : lease_clock::time_point::max();
+        co_await pause_until(failed, std::min(look, schedule_.next_at()), answer.error);
+    }
+    co_return true;
 }
 
-asio::awaitable<bool> gathering::attempt_with_leave(candidate& one)
+asio::awaitable<bool> group_acquire::acquire_in_order()
 {
-    one.wanted->attempting.has_leave(true);
-    const step reached = co_await proceed(one, step::wait);
-    one.wanted->attempting.has_leave(false);
-    co_return reached == step::granted;
+    for (auto& next : candidates_) {
+        if (next.wanted->where() != phase::held && !co_await acquire_next(next))
+            co_return false;
+    }
+    co_return true;
 }
 
-asio::awaitable<step> gathering::proceed(candidate& one, step until)
+asio::awaitable<bool> group_acquire::acquire_next(candidate& next)
 {
+    wait_for(next);
+    const bool is_first_attempt = &next == &candidates_.front() && schedule_.attempts() == 0;
+    if (!is_first_attempt && next.wanted->where() == phase::acquiring && lease_clock::now() >= schedule_.deadline())
+        throw_retries_ended(*core_, *next.wanted, schedule_, {.heard = true});
     parked place;
     place.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
-        const step next = next_step(*core_, one.wanted, schedule_, std::nullopt, seen);
-        if (next == step::granted || next == step::turn || next == until)
-            co_return next;
-        if (next == step::again)
+        const step reached = next_step(*core_, next.wanted, schedule_, std::nullopt, seen);
+        if (!holds_all_so_far())
+            co_return false;
+        if (reached == step::granted)
+            co_return true;
+        if (reached == step::again)
             continue;
-        if (next == step::yield)
+        if (reached == step::wait)
+            begin_wait();
+        if (reached == step::yield)
             seen = waitable::outdated;
-        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
-            throw boost::system::system_error(asio::error::operation_aborted);
-        co_await core_->park(*one.wanted, place, seen);
+        co_await throw_if_cancelled();
+        co_await core_->park(*next.wanted, place, seen);
     }
 }
 
-void gathering::note_failure(const candidate& busy)
+/// The leases of the first locks may be old when the last one is granted. Each that has less than two thirds of its
+/// ttl left is extended once; a failed extension is repeated until the lease ends.
+asio::awaitable<bool> group_acquire::extend_short_leases()
 {
-    ++rounds_;
-    answer_took_ = busy.wanted->attempting.answer_took();
-    looks_ = busy.wanted->attempting.looks();
-    {
-        // Another thread's release may be handing over to it, and be told that this has failed.
-        const std::lock_guard guard(core_->mutex);
-        last_error_ = busy.wanted->where() == phase::acquiring ? busy.wanted->outcome().error : nullptr;
+    for (auto due = short_leases(); !due.empty();) {
+        const auto failures = co_await extend_each(core_, due, due.front()->ttl());
+        if (!holds_all_so_far())
+            co_return false;
+        std::vector<record::ptr> failed;
+        for (std::size_t i = 0; i < due.size(); ++i) {
+            if (failures[i])
+                failed.push_back(due[i]);
+        }
+        due = std::move(failed);
+        if (!due.empty()) {
+            const auto why = make_failure(errc::unavailable, "a lease of the group could not be extended");
+            co_await pause_until(*due.front(), saturating_add(lease_clock::now(), extension_delay), why);
+        }
     }
-    // What is waited for at the first key, nothing was held for.
-    const auto held = locks_.size() + (std::exchange(kept_others_out_, false) ? 1 : 0);
-    if (!last_error_ && held > 0) {
-        const auto longest = std::max(schedule_.delay(), longest_of_the_impatient);
-        collisions_.lost(round_began_, lease_clock::now(), held + 1, longest);
-    }
+    co_return true;
 }
 
-asio::awaitable<gathering::candidate_ptr> gathering::await_turn(candidate_ptr busy)
+bool group_acquire::complete()
 {
-    // The first key may be taken as soon as it is free. It may be asked for more than once until then.
-    const auto came = co_await proceed(*busy, step::turn);
-    looks_ = busy->wanted->attempting.looks();
-    if (came == step::granted)
-        co_return busy;
-    if (const auto until = std::min(collisions_.resume_at(), schedule_.deadline()); lease_clock::now() < until) {
-        const auto wanted = busy->wanted;
-        busy.reset();
-        co_await pause(core_, *wanted, until);
-        co_return nullptr;
-    }
-    co_return busy;
-}
-
-/// A backend that keeps a queue may have granted it to this claim by now: it is given back, until its turn in the
-/// order.
-gathering::candidate_ptr gathering::in_order(candidate_ptr waited)
-{
-    auto fresh = make_candidate(*std::ranges::find(members_, waited->wanted->key(), &group_member::key));
+    work todo;
     {
         const std::lock_guard guard(core_->mutex);
-        if (waited->wanted->where() != phase::acquiring || !waited->wanted->attempting.was_told())
-            return waited;
-        core_->queues.change_places(*waited->wanted, *fresh->wanted);
+        const auto now = lease_clock::now();
+        const auto is_held = [now](const candidate& each) {
+            return each.wanted->where() == phase::held && !each.wanted->lease().has_ended(now);
+        };
+        if (core_->closed_to_new || !std::ranges::all_of(candidates_, is_held))
+            return false;
+        for (auto& each : candidates_)
+            core_->leased.hand_out(*each.wanted, renews_, max_hold_, now, todo);
+        if (std::exchange(waits_, false))
+            core_->leased.end_wait(schedule_.start());
     }
-    return fresh;
+    todo.run(*core_);
+    return true;
 }
 
-/// As a grant that arrives too late.
-asio::awaitable<void> gathering::start_again_after_loss()
+lock_group group_acquire::make_group()
 {
-    ++rounds_;
-    looks_ = 0;
-    last_error_ =
+    std::vector<lock> locks;
+    locks.reserve(candidates_.size());
+    for (auto& each : candidates_) {
+        each.leaving.dismiss();
+        locks.push_back(record::make_lock(std::move(each.wanted), std::shared_ptr(core_)));
+    }
+    return core::handles::make_group(core_, group_, std::move(locks));
+}
+
+void group_acquire::give_back() noexcept
+{
+    {
+        const std::lock_guard guard(core_->mutex);
+        progress_.waits_for = nullptr;
+    }
+    while (!candidates_.empty())
+        candidates_.pop_back();
+}
+
+/// As after an attempt that failed, from the beginning and with fresh claims.
+asio::awaitable<void> group_acquire::start_again()
+{
+    const auto failed = candidates_.front().wanted;
+    give_back();
+    if (core_->closed_to_new)
+        throw_shutting_down(*core_, *failed);
+    const auto why =
         make_failure(errc::unavailable, "a lease ended before the last of several locks was granted; use a longer ttl");
-    const auto failed = prepare(members_.front());
-    failed->attempts_made = rounds_;
-    failed->outcome().error = last_error_;
-    const last_answer last{.heard = true, .error = last_error_};
+    const auto looks_again = std::exchange(looks_again_, lease_clock::time_point::max());
+    const bool is_early_look =
+        looks_again != lease_clock::time_point::max() && lease_clock::now() < schedule_.next_at();
+    if (!is_early_look)
+        count_failure(*failed, {.heard = true, .error = why});
+    co_await pause_until(*failed, std::min(looks_again, schedule_.next_at()), why);
+}
+
+group_acquire::~group_acquire()
+{
+    give_back();
+    if (!waits_)
+        return;
+    const std::lock_guard guard(core_->mutex);
+    --core_->stats.waiting;
+}
+
+bool group_acquire::holds_all_so_far() const noexcept
+{
+    return std::ranges::all_of(candidates_, [](const candidate& each) {
+        const auto where = each.wanted->where();
+        return where == phase::held || where == phase::acquiring;
+    });
+}
+
+std::vector<record::ptr> group_acquire::short_leases() const
+{
+    std::vector<record::ptr> found;
+    const std::lock_guard guard(core_->mutex);
+    const auto now = lease_clock::now();
+    for (const auto& each : candidates_) {
+        const auto ends = each.wanted->lease().ttl_bound();
+        if (ends != lease_clock::time_point::max() && ends - now < each.wanted->ttl() * 2 / 3)
+            found.push_back(each.wanted);
+    }
+    return found;
+}
+
+void group_acquire::wait_for(candidate& next)
+{
+    const std::lock_guard guard(core_->mutex);
+    progress_.waits_for = next.wanted.get();
+}
+
+void group_acquire::begin_wait()
+{
+    if (std::exchange(waits_, true))
+        return;
+    const std::lock_guard guard(core_->mutex);
+    ++core_->stats.waits;
+    ++core_->stats.waiting;
+}
+
+void group_acquire::count_failure(const record& failed, const last_answer& last)
+{
     if (!schedule_.failed(lease_clock::now()))
-        throw_retries_ended(*core_, *failed, schedule_, last);
-    co_await pause(core_, *failed, std::min(schedule_.next_at(), schedule_.deadline()));
+        throw_retries_ended(*core_, failed, schedule_, last);
+}
+
+asio::awaitable<void> group_acquire::pause_until(const record& failed, lease_clock::time_point until, failure_ptr why)
+{
+    co_await pause(core_, failed, std::min(until, schedule_.deadline()));
     if (lease_clock::now() >= schedule_.deadline())
-        throw_retries_ended(*core_, *failed, schedule_, last);
+        throw_retries_ended(*core_, failed, schedule_, {.heard = true, .error = std::move(why)});
 }
 
 } // namespace
 
 asio::awaitable<lock_group> acquire_all(std::shared_ptr<core> self, group_members keys, acquire_options options)
 {
-    gathering all(self, in_canonical_order(*self, std::move(keys.all()), options.mode), options);
+    group_acquire all(self, in_canonical_order(*self, std::move(keys.all()), options.mode), options);
     co_return co_await all.run();
 }
 

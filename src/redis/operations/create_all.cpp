@@ -73,20 +73,15 @@ private:
             if (is_grouped(config(), *each) && std::ranges::find(groups, each->owner().group) == groups.end())
                 groups.push_back(each->owner().group);
         }
-        std::vector<std::string> words{std::to_string(2 * claims_.size() + 1 + groups.size())};
+        std::vector<std::string> words{std::to_string(claims_.size() + 1 + groups.size())};
         for (const auto& each : claims_)
             words.push_back(lock_key(config(), each->key()).text());
-        for (const auto& each : claims_)
-            words.push_back(intent_key(config(), each->key()).text());
         words.push_back(config().fence_key);
         for (const auto& each : groups)
             words.push_back(group_key(config(), each).text());
         for (const auto& each : claims_) {
-            const auto* const state = find_state(*each);
             stored_value(config(), *each).append_to(words.emplace_back());
             words.push_back(std::to_string(each->ttl().count()));
-            words.push_back(std::to_string(each->queues() ? intent_ms : 0));
-            words.emplace_back(state && state->intent ? "1" : "0");
             const auto group = std::ranges::find(groups, each->owner().group);
             words.push_back(std::to_string(group == groups.end() ? 0 : group - groups.begin() + 1));
         }
@@ -159,7 +154,6 @@ private:
             outcome.fences.push_back(static_cast<std::uint64_t>(++fence));
             if (auto* const state = find_state(*each)) {
                 state->granted = true;
-                state->intent = false;
                 state->source.reset();
                 note_answer(owner_, *each, sent_on);
             }
@@ -178,10 +172,6 @@ private:
         claim& in_the_way = *claims_[which];
         auto& state = state_of(in_the_way);
         state.granted = false;
-        if (answer.items.size() > 4) {
-            state.intent = true;
-            owner_.writers().saw(in_the_way);
-        }
         note_answer(owner_, in_the_way, sent_on);
         done_({.which = which, .why = busy(answer.at(2), answer.at(3))});
     }
@@ -196,8 +186,6 @@ private:
                 if (how != delivery::unanswered)
                     continue;
                 state.creates.add(sent_on);
-                // The answer that was lost may have told of one.
-                state.intent = state.intent || (step_ == step::take && each->queues());
                 if (step_ == step::undo)
                     each->spend();
             }

@@ -18,7 +18,7 @@ namespace colock::detail {
 
 std::ostream& operator<<(std::ostream& out, acquire_plan::action what)
 {
-    constexpr const char* names[] = {"await_answer", "send", "ask_leave", "count", "yield", "wait", "give_up"};
+    constexpr const char* names[] = {"await_answer", "send", "count", "yield", "wait", "give_up"};
     return out << names[static_cast<unsigned>(what)];
 }
 
@@ -193,12 +193,6 @@ BOOST_AUTO_TEST_CASE(what_an_outcome_that_is_unknown_may_have_left_is_looked_for
     auto tried_again = one;
     BOOST_TEST(tried_again.fails_in_doubt_at(10min, false));
     BOOST_TEST((tried_again.after(10min).until == start + 10min + 1s));
-    // One of several goes on for another one.
-    acquire next{retry_policy::fixed(10min).jitter(0)};
-    BOOST_TEST(next.schedule.failed(start));
-    next.tried.looks(one.tried.looks());
-    BOOST_TEST(!next.fails_in_doubt_at(200s));
-    BOOST_TEST((next.after(200s).until == start + 264s));
 }
 
 BOOST_AUTO_TEST_CASE(where_nothing_can_have_been_left_the_delay_is_the_policys)
@@ -281,16 +275,17 @@ BOOST_AUTO_TEST_CASE(who_waits_stands_back_for_other_lockers)
     BOOST_TEST(one.after(5ms, seen).what == action::send);
 }
 
-BOOST_AUTO_TEST_CASE(one_of_several_asks_leave_when_its_turn_has_come)
+BOOST_AUTO_TEST_CASE(first_attempt_that_was_counted_already_does_not_count_again)
 {
-    acquire one{every_two_seconds()};
-    one.tried.asks_leave(true);
-    BOOST_TEST(one.after(0s).what == action::ask_leave);
-    one.tried.has_leave(true);
+    acquire one{retry_policy::fixed(0s)};
+    one.tried.first_is_counted();
     BOOST_TEST(one.after(0s).what == action::send);
-    one.busy_at(0s);
-    one.tried.waits(true);
-    BOOST_TEST(one.after(2s).what == action::ask_leave);
+    BOOST_TEST(!one.after(0s).counts);
+    static_cast<void>(one.tried.sent(false));
+    BOOST_TEST(!one.tried.found_busy(start, 1ms, never));
+    one.tried.yielded();
+    BOOST_TEST(one.after(1ms).what == action::send);
+    BOOST_TEST(one.after(1ms).counts);
 }
 
 BOOST_AUTO_TEST_CASE(an_unanswered_attempt_is_waited_for_until_the_end_of_its_time)
@@ -319,7 +314,6 @@ BOOST_AUTO_TEST_CASE(a_wait_at_the_backend_is_begun_once_and_ended_once)
     BOOST_TEST(!one.tried.woken(first));
     BOOST_TEST(one.tried.woken(second));
     BOOST_TEST(!one.tried.woken(second));
-    BOOST_TEST(one.tried.was_told());
     BOOST_TEST(!one.tried.stops_listening());
 
     acquire polled{every_two_seconds()};

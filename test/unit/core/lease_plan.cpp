@@ -296,4 +296,21 @@ BOOST_AUTO_TEST_CASE(a_renewal_that_fell_due_during_another_operation_is_made_up
     BOOST_TEST((plan.due(never, by_default, false) == start + 12s));
 }
 
+BOOST_AUTO_TEST_CASE(lease_of_a_group_has_what_was_asked_for_from_its_completion_on)
+{
+    auto plan = renewed();
+    const auto ends = plan.granted({start, 30s});
+    auto manual = plan;
+    BOOST_TEST((manual.handed_out(start + 5s, false, 0ms, ends) == ends));
+    BOOST_TEST((manual.due(ends, by_default, false) == never));
+    auto bounded = plan;
+    BOOST_TEST((bounded.handed_out(start + 5s, true, 10s, ends) == start + 15s));
+    BOOST_TEST((bounded.due(start + 15s, by_default, false) == start + 10s));
+    BOOST_TEST((bounded.extended({start + 10s, 30s}, 30s) == start + 15s));
+    // A ttl of 0 has no end.
+    auto endless = renewed();
+    BOOST_TEST((endless.granted({start, 0s}) == never));
+    BOOST_TEST((endless.handed_out(start + 5s, true, 10s, never) == never));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
