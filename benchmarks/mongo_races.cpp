@@ -2,6 +2,7 @@
 #include "mongo.hpp"
 
 #include "alternation.hpp"
+#include "group_waits.hpp"
 #include "held_locks.hpp"
 #include "peers.hpp"
 
@@ -185,6 +186,8 @@ std::optional<chart> run_mongo(const options& settings, report& found)
         measure_hand_off(settings, found);
     if (settings.wants("waiters"))
         measure_crowd(settings, found);
+    if (settings.wants("groups"))
+        measure_group_waits(settings.backend, settings, found);
     if (settings.wants("memory"))
         measure_mongo_memory(settings, found);
     // A short run is for counts.

@@ -2,6 +2,7 @@
 #include "redis.hpp"
 
 #include "alternation.hpp"
+#include "group_waits.hpp"
 #include "statistics.hpp"
 
 #include <colock/connect.hpp>
@@ -41,6 +42,7 @@ double microseconds(clock::duration span)
 struct found_times
 {
     std::vector<double> together;
+    std::vector<double> alone;
     std::vector<double> one_by_one;
     std::vector<double> ratios;
 };
@@ -54,6 +56,10 @@ asio::awaitable<void> take_turns(colock::locker locker, std::chrono::nanoseconds
         auto group = co_await locker.acquire_all(keys);
         const auto together = clock::now() - began;
         co_await group.release();
+        began = clock::now();
+        auto one = co_await locker.acquire(keys.front());
+        const auto alone = clock::now() - began;
+        co_await one.release();
         std::vector<colock::lock> locks;
         began = clock::now();
         for (const auto& key : keys)
@@ -64,6 +70,7 @@ asio::awaitable<void> take_turns(colock::locker locker, std::chrono::nanoseconds
         if (clock::now() < warm)
             continue;
         found.together.push_back(microseconds(together));
+        found.alone.push_back(microseconds(alone));
         found.one_by_one.push_back(microseconds(one_by_one));
         found.ratios.push_back(found.one_by_one.back() / found.together.back());
     }
@@ -76,18 +83,26 @@ void measure_redis_groups(const options& settings, report& found)
     found.begin("Redis: acquire_all of 8 keys, and eight acquires one after the other, in turn");
     asio::io_context io{1};
     found_times times;
+    colock::locker_stats counted;
     {
         const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend));
         run_until_done(io,
             take_turns(locker,
                 std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(settings.seconds)),
                 times));
+        counted = locker.stats();
     }
     found.add({"acquire_all, p50", median(times.together), "us"});
+    found.add({"one acquire, p50", median(times.alone), "us"});
     found.add({"eight acquires, p50", median(times.one_by_one), "us"});
+    found.add({"acquire_all / one acquire", median(times.together) / median(times.alone), "x"});
+    // Each is granted in the one step that was asked for.
+    found.add({"attempts for each grant", static_cast<double>(counted.attempts) / static_cast<double>(counted.grants),
+        "", 1.0, kind::counted});
     measurement ratio{"eight acquires / acquire_all", median(times.ratios), "x"};
     ratio.least = 4.0;
     found.add(ratio);
+    measure_group_waits(settings.backend, settings, found);
 }
 
 } // namespace bench
