@@ -42,7 +42,7 @@ bool attempt_all(core& self, const std::vector<record::ptr>& wanted)
         for (const auto& each : wanted) {
             // Each is alone in its queue, so that nobody is woken.
             self.queues.enter(*each, false, todo.wakes);
-            each->under_way = operation::create;
+            each->sends_create();
             each->set_sent(now);
         }
     }
