@@ -28,9 +28,8 @@ template <class Outcome>
 {
     auto held_before = held_of(*self, which);
     return query<Outcome>(std::move(self), std::move(start),
-        [which = std::move(which), held_before = std::move(held_before)](core& owner, const Outcome& outcome) {
-            on_broken(owner, which, held_before, !outcome.error);
-        });
+        [which = std::move(which), held_before = std::move(held_before)](
+            core& owner, const Outcome& outcome) { on_broken(owner, which, held_before, !outcome.error); });
 }
 
 } // namespace colock::detail

@@ -78,6 +78,7 @@ std::vector<scenario> make_scenarios()
         return [body](stage& s) { s.on.locker->async_with_lock("k", {.ttl = 10h}, body, s.handler()); };
     };
     const auto skip_minutes = [](stage& s) { s.on.clock.advance(s.on.io(), 2min); };
+    const auto skip_seconds = [](stage& s) { s.on.clock.advance(s.on.io(), 5s); };
     // What nobody adopts is let go of.
     const auto detach_verb = [](stage& s) {
         s.spawn([](stage& on) -> asio::awaitable<void> { on.ticket = co_await on.subject.detach(); }(s));
@@ -148,7 +149,7 @@ std::vector<scenario> make_scenarios()
             all_verb, all_front, {[](stage& s) { s.others.erase(s.others.begin()); }, others_release}},
         {"acquire_all, a lease lost on the way", rival_holds, all_verb, all_front,
             {[](stage& s) { static_cast<void>(run_coro(s.on.io(), s.rival->break_lock("a"))); }, others_release,
-                skip_minutes}},
+                skip_seconds}},
         {"acquire_all, one held by the same locker", mate_holds, all_verb, all_front, {others_release}},
         {"acquire_all, behind local waiters", local_queue, all_verb, all_front, {others_release}},
         {"acquire_all, one by one, free", nothing, all_shared_verb, all_shared_front, {}},
