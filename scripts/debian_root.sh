@@ -53,6 +53,9 @@ cp -a "$minimal" "$scratch/root"
 flock -u "$lock"
 
 cp /etc/resolv.conf /etc/hosts "$scratch/root/etc/"
+# Behind a proxy that decrypts, downloads need the certificate authorities of this machine.
+cp -a /usr/local/share/ca-certificates "$scratch/root/usr/local/share/"
+chroot "$scratch/root" update-ca-certificates >"$scratch/log" 2>&1 || fail "no certificates: $(tail -n 1 "$scratch/log")"
 kept=$minimal-kept
 mkdir -p "$kept"/{packages/partial,ccache} "$colock_root/build/$name" "$scratch/root/colock" "$scratch/root/var/ccache"
 
