@@ -212,10 +212,6 @@ void requests::send_part(handle& by, std::vector<wish>& all, std::span<const std
         by.remove(first.path, std::move(first.asked));
         return;
     }
-    if (part.size() == 1 && first.crowd == head_count::unneeded) {
-        by.create(first.path + '/' + first.name, first.data, node_kind::ephemeral_sequential, std::move(first.asked));
-        return;
-    }
     joint together(by.session_id(), part.size());
     for (const auto i : part)
         together.add(all[i]);
@@ -261,15 +257,10 @@ void requests::send(handle& by, wish& which)
     }
 }
 
-void requests::enter(const std::string& folder, std::string_view name, std::string_view data, company with,
-    head_count crowd, replied done)
+void requests::enter(
+    const std::string& folder, std::string_view name, std::string_view data, company with, replied done)
 {
-    submit({.what = kind::enter,
-               .with = with,
-               .crowd = crowd,
-               .path = folder,
-               .name = std::string(name),
-               .data = std::string(data)},
+    submit({.what = kind::enter, .with = with, .path = folder, .name = std::string(name), .data = std::string(data)},
         std::move(done));
 }
 

@@ -21,13 +21,6 @@ enum class company : unsigned char
     none,
 };
 
-/// Whether one that enters a folder has to be told how many are there: by itself it costs the server less without.
-enum class head_count : unsigned char
-{
-    wanted,
-    unneeded,
-};
-
 /// What may be asked of a session. What is asked in one turn goes out at its end in one write, or in one for each few
 /// hundred: first those that may be joined, in few transactions, which cost the server as much as few requests; then
 /// the others. Each kind keeps its order. It is sent while the session is connected, or not at all. Its completion is
@@ -54,9 +47,9 @@ public:
 
     explicit requests(outlet& to) noexcept : to_(to) {}
 
-    /// An ephemeral sequential node in a folder whose data is nobody's; the answer tells how many are there then.
-    void enter(const std::string& folder, std::string_view name, std::string_view data, company with, head_count crowd,
-        replied done);
+    /// An ephemeral sequential node in a folder whose data is nobody's. The answer tells how many nodes the folder has
+    /// then, which is counted in the same transaction.
+    void enter(const std::string& folder, std::string_view name, std::string_view data, company with, replied done);
     void leave(const std::string& path, company with, replied done);
 
     void create(const std::string& path, std::string_view data, node_kind lives, replied done);
@@ -98,7 +91,6 @@ private:
     {
         kind what;
         company with = company::none;
-        head_count crowd = head_count::unneeded;
         node_kind lives = node_kind::persistent;
         /// Of one that enters: the folder.
         std::string path{};

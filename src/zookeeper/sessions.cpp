@@ -183,7 +183,6 @@ void sessions::connect()
         return;
     ++number_;
     inside_.clear();
-    lines_.clear();
     listener_ = std::make_shared<listener>(owner_.keep(*this), number_);
     auto session_config = config_.session;
     session_config.smallest_timeout = smallest_timeout_;

@@ -8,7 +8,6 @@
 #include "remote/reports.hpp"
 #include "zookeeper/folder_memory.hpp"
 #include "zookeeper/history_probe.hpp"
-#include "zookeeper/line_memory.hpp"
 #include "zookeeper/residents.hpp"
 #include "zookeeper/session.hpp"
 #include "zookeeper/settings.hpp"
@@ -60,7 +59,6 @@ public:
     [[nodiscard]] residents& inside() noexcept { return inside_; }
     [[nodiscard]] folder_memory& folders() noexcept { return folders_; }
     /// Of the session in use.
-    [[nodiscard]] line_memory& lines() noexcept { return lines_; }
     /// Somebody has a node in it, and may still give that back.
     [[nodiscard]] bool in_use() const noexcept;
     /// Which sessions have ended, and are not known to be over.
@@ -123,7 +121,6 @@ private:
     remote::connection_number number_ = 0;
     residents inside_;
     folder_memory folders_;
-    line_memory lines_;
     /// While the session in use is refused: finds out whether the ensemble has lost its history.
     std::shared_ptr<history_probe> probe_;
     std::vector<std::shared_ptr<session>> closing_;

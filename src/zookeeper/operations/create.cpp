@@ -204,9 +204,8 @@ private:
         const bool enters = config().standard() && !makes_folder_;
         is_listing_ = !enters || talks().folders().recall(folder_) == folder_memory::found::crowded;
         const auto data = config().standard() ? to_text(*claim_, claim_->ttl()) : std::string();
-        const auto crowd = talks().lines().expects(folder_) ? head_count::unneeded : head_count::wanted;
         if (enters)
-            by->enter(folder_, prefix_, data, with(), crowd, when_made());
+            by->enter(folder_, prefix_, data, with(), when_made());
         else
             by->create(child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, when_made());
         if (is_listing_)
@@ -239,11 +238,9 @@ private:
         if (got.ok() && got.stat.ephemeral_owner == talks().id()) {
             state.node = got.text;
             state.fence = static_cast<std::uint64_t>(got.stat.created_in);
-            const bool is_alone = note_place(got);
-            const bool has_others = got.crowd > 1 || (!is_alone && !is_listing_);
-            note_folders(has_others ? folder_memory::found::crowded : folder_memory::found::quiet);
-            // Then it is the first.
-            if (is_alone)
+            note_folders(got.crowd > 1 ? folder_memory::found::crowded : folder_memory::found::quiet);
+            // Nobody is before it. A node that was not made by `enter` is not counted.
+            if (got.crowd == 1)
                 grant();
             else if (!is_listing_)
                 list();
@@ -261,15 +258,6 @@ private:
     [[nodiscard]] std::optional<std::int32_t> number_of(std::string_view node) const
     {
         return parse_number(node.substr(std::min(node.size(), folder_.size() + 1 + prefix_.size())));
-    }
-
-    /// True if nobody else can be there.
-    [[nodiscard]] bool note_place(const reply& got)
-    {
-        if (!config().standard())
-            return false;
-        const auto number = number_of(got.text);
-        return number && talks().lines().entered(folder_, {*number, got.stat.created_in}, got.crowd);
     }
 
     void note_folders(folder_memory::found how)

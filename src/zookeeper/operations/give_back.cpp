@@ -97,9 +97,6 @@ private:
         // A place in the line is no lock.
         auto& state = state_of(*claim_);
         is_released_ = is_released_ || (got.ok() && state.granted);
-        if (got.ok())
-            talks().lines().left(
-                std::string_view(state.node).substr(0, state.node.rfind('/')), static_cast<std::int64_t>(state.fence));
         state.leave(talks());
         // Behind this, the answer of the index.
         if (!state.indexed)

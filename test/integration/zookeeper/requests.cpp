@@ -31,19 +31,18 @@ struct connected : client
     }
 
     static std::string folder(std::size_t number) { return "t/f" + std::to_string(number); }
-    reply enter(std::string_view folder, head_count crowd = head_count::wanted)
+    reply enter(std::string_view folder)
     {
-        return finish([&](replied done) {
-            talk->ask().enter(path(folder), "n-", "data", company::none, crowd, std::move(done));
-        });
+        return finish(
+            [&](replied done) { talk->ask().enter(path(folder), "n-", "data", company::none, std::move(done)); });
     }
     /// In one turn, into these folders.
     std::vector<reply> enter_all(const std::vector<std::size_t>& folders, company with = company::welcome)
     {
         std::vector<reply> all;
         for (const auto each : folders)
-            talk->ask().enter(path(folder(each)), "n-", "data", with, head_count::wanted,
-                [&](reply got) { all.push_back(std::move(got)); });
+            talk->ask().enter(
+                path(folder(each)), "n-", "data", with, [&](reply got) { all.push_back(std::move(got)); });
         until([&] { return all.size() == folders.size(); });
         return all;
     }
@@ -219,14 +218,7 @@ BOOST_FIXTURE_TEST_CASE(who_enters_a_folder_is_told_how_many_are_there, connecte
     BOOST_TEST(one.stat.created_in == read("t/a/n-0000000000").stat.created_in);
     BOOST_TEST(two.crowd == 2);
     BOOST_TEST((enter("t/none").what == status::no_node));
-    const auto uncounted = enter("t/a", head_count::unneeded);
-    BOOST_TEST(uncounted.text == path("t/a/n-0000000002"));
-    BOOST_TEST(uncounted.crowd == 0);
-    BOOST_TEST(uncounted.stat.ephemeral_owner == talk->life().id());
-    BOOST_TEST(uncounted.stat.created_in == read("t/a/n-0000000002").stat.created_in);
-    // Only a count writes to it.
-    BOOST_TEST(read("t/a").stat.version == 2);
-    for (const auto& each : {one, two, uncounted})
+    for (const auto& each : {one, two})
         BOOST_TEST(finish([&](replied done) { talk->ask().leave(each.text, company::none, std::move(done)); }).ok());
     BOOST_TEST(children("t/a").names.empty());
     remove("t/a");
