@@ -49,17 +49,13 @@ void connection_setup::settle_previous()
 {
     around_.lost.connected_to(identity_.process);
     const auto killed = around_.lost.to_close();
-    const bool plain = around_.config.plain();
-    if (killed.empty() && plain) {
-        end(nullptr);
-        return;
-    }
     exchange(
         link_,
-        [self = shared_from_this(), killed, plain](boost::redis::request& request) {
+        [self = shared_from_this(), killed](boost::redis::request& request) {
             for (const auto& each : killed)
                 request.push("CLIENT", "KILL", "ID", each.id);
-            if (!plain)
+            push_rights_check(request, self->around_.config);
+            if (!self->around_.config.plain())
                 self->around_.anchor.push(request, script::form::whole);
         },
         [self = shared_from_this(), killed](delivery how, const reply_list& replies) {
@@ -84,6 +80,13 @@ void connection_setup::settled_previous(const reply_list& replies, const suspect
         around_.told.warn_once(
             "CLIENT KILL is not allowed, so an interrupted acquire can only be settled by waiting for its ttl");
     }
+    auto allowed = read_rights(replies[killed.size()], replies[killed.size() + 1]);
+    if (allowed.refused) {
+        end(allowed.refused);
+        return;
+    }
+    for (auto& each : allowed.warnings)
+        around_.told.warn_once(std::move(each));
     if (!around_.config.plain() && !replies.back().is(reply::kind::number)) {
         end(refusal(replies.back()));
         return;

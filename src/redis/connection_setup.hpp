@@ -15,7 +15,7 @@
 namespace colock::redis::detail {
 
 /// What has to be said on a new connection before requests may be sent: greets the server, has it close what earlier
-/// connections of ours have left, and lifts the counter of fences.
+/// connections of ours have left, asks what the user may do, and lifts the counter of fences.
 ///
 /// Thread safety: none; belongs to the strand. Its operations keep it alive.
 class connection_setup : public std::enable_shared_from_this<connection_setup>

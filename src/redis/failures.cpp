@@ -49,7 +49,25 @@ bool is_denied_in_script(std::string_view error) noexcept
            inner.starts_with("ERR ACL failure in script");
 }
 
+bool contains(std::string_view text, std::string_view part) noexcept
+{
+    return text.find(part) != std::string_view::npos;
+}
+
 } // namespace
+
+bool is_command_refused(std::string_view error) noexcept
+{
+    const auto inner = unwrapped(error);
+    // Of a script's command, before Redis 7.2.
+    if (contains(inner, "can't run this command"))
+        return true;
+    // Of any other command, and since Redis 7.2.
+    if (inner.starts_with("NOPERM") || is_denied_in_script(error))
+        return contains(inner, "permissions to run the");
+    // Of a script's command, and of any other.
+    return contains(inner, "command called from") || inner.starts_with("ERR unknown command");
+}
 
 namespace {
 
@@ -77,16 +95,18 @@ public:
     }
 };
 
+/// `named` is a word that stands for the whole error, or the beginning of one.
+bool is_named(std::string_view error, std::string_view named) noexcept
+{
+    return contains(named, " ") ? unwrapped(error).starts_with(named) : error_word(error) == named;
+}
+
 } // namespace
 
 error_code server_code(std::string_view error) noexcept
 {
     static const server_category category;
-    const auto inner = unwrapped(error);
-    const auto word = error_word(error);
-    const auto found = std::ranges::find_if(passing, [&](const auto& each) {
-        return each.first.find(' ') == std::string_view::npos ? word == each.first : inner.starts_with(each.first);
-    });
+    const auto found = std::ranges::find_if(passing, [&](const auto& each) { return is_named(error, each.first); });
     return found == passing.end() ? error_code() : error_code(static_cast<int>(found - passing.begin()) + 1, category);
 }
 
@@ -102,7 +122,10 @@ namespace {
 
 std::string_view remedy(std::string_view error) noexcept
 {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 9> remedies{{
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 12> remedies{{
+        {"ERR unknown command", unknown_command},
+        {"ERR Unknown", unknown_command},
+        {"Unknown Redis command", unknown_command},
         {"OOM", "the server is out of memory: raise maxmemory or free some"},
         {"WRONGTYPE", "another program uses this key, or one of colock's own keys: use another prefix"},
         {"MISCONF", "the server cannot save its data and refuses writes: repair its disk"},
@@ -113,8 +136,8 @@ std::string_view remedy(std::string_view error) noexcept
         {"WRONGPASS", "correct the user or the password"},
         {"READONLY", "the server is a replica: name the master, or use Sentinel"},
     }};
-    const auto word = is_denied_in_script(error) ? "NOPERM" : error_word(error);
-    const auto found = std::ranges::find(remedies, word, &std::pair<std::string_view, std::string_view>::first);
+    const auto told = is_denied_in_script(error) ? "NOPERM" : error;
+    const auto found = std::ranges::find_if(remedies, [&](const auto& each) { return is_named(told, each.first); });
     return found == remedies.end() ? std::string_view() : found->second;
 }
 

@@ -18,6 +18,9 @@ namespace colock::redis::detail {
 [[nodiscard]] bool is_readonly(std::string_view error) noexcept;
 [[nodiscard]] bool is_noscript(const reply& answer) noexcept;
 
+/// The user may not run the command, whatever its keys and channels, or the server does not know it.
+[[nodiscard]] bool is_command_refused(std::string_view error) noexcept;
+
 /// One for each reason for which a server refuses all work for a while; empty for any other error.
 [[nodiscard]] error_code server_code(std::string_view error) noexcept;
 /// Why a command was refused: a refused command has changed nothing.

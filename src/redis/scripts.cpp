@@ -31,6 +31,40 @@ std::string sha1_hex(std::string_view text)
 
 namespace lua {
 
+// probe[ fence] -> {command, error} for each command that was refused
+// Calls each command of the other scripts in a form that changes nothing: no key of the probe's name exists, and only a
+// key that exists would be written. The message goes to the channel of a lock without a name. Errors that are no
+// refusal of the command are among those returned.
+constexpr std::string_view rights = R"lua(
+local refused = {}
+local function try(command, ...)
+    local answer = redis.pcall(command, ...)
+    if type(answer) == 'table' and answer.err then refused[#refused + 1] = {command, answer.err} end
+end
+local probe = KEYS[1]
+try('DEL', probe)
+try('GET', probe)
+try('MGET', probe)
+try('SET', probe, '', 'XX', 'PX', 1)
+try('PEXPIRE', probe, 1)
+try('PERSIST', probe)
+try('PTTL', probe)
+try('TYPE', probe)
+try('TIME')
+if KEYS[2] then
+    try('PUBLISH', string.sub(probe, 1, -7) .. ':', '')
+    try('INCRBY', KEYS[2], 0)
+    try('ZADD', probe, 'XX', 0, '')
+    try('ZREM', probe, '')
+    try('ZCARD', probe)
+    try('ZSCORE', probe, '')
+    try('ZRANGE', probe, 0, 0)
+    try('ZRANGEBYSCORE', probe, 0, 0)
+    try('PEXPIREAT', probe, 1)
+end
+return refused
+)lua";
+
 // fence; least -> 1
 // Lifts the counter to the server's microseconds, and to what has been given out already. PERSIST is the first write
 // because it is allowed when the server is out of memory, and the SET after it then is too. What is no number is not
@@ -93,7 +127,7 @@ if not set() then
 end
 if ARGV[4] == '1' and redis.pcall('GET', KEYS[3]) == own then redis.call('DEL', KEYS[3]) end
 local refused = KEYS[4] and enter(KEYS[4], own .. KEYS[1], ttl)
-local fence = refused or redis.pcall('INCR', KEYS[2])
+local fence = refused or redis.pcall('INCRBY', KEYS[2], 1)
 if type(fence) == 'table' then
     redis.call('DEL', KEYS[1])
     if KEYS[4] then leave(KEYS[4], own .. KEYS[1]) end
@@ -170,7 +204,7 @@ if ttl == 0 then redis.call('PERSIST', KEYS[1])
 elseif left ~= -1 and left < ttl then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 local member = string.sub(ARGV[1], 2, 33) .. KEYS[1]
 local refused = KEYS[5] and enter(KEYS[5], member, ttl)
-local fence = refused or redis.pcall('INCR', KEYS[2])
+local fence = refused or redis.pcall('INCRBY', KEYS[2], 1)
 if type(fence) == 'table' then
     if alone then redis.call('DEL', KEYS[1]) else redis.call('ZREM', KEYS[1], ARGV[1]) end
     if KEYS[5] then leave(KEYS[5], member) end
@@ -180,7 +214,7 @@ return {1, fence}
 )lua";
 
 // lock fence probe [index]; held-token token+owner ttl -> fence or 0
-// One that has adopted already is granted again. INCR is the first write, so that a server without memory refuses
+// One that has adopted already is granted again. INCRBY is the first write, so that a server without memory refuses
 // before anything has changed. Waiters sleep until the expiry that they know of: an earlier one is announced.
 constexpr std::string_view adopt = R"lua(
 local value = redis.pcall('GET', KEYS[1])
@@ -189,7 +223,7 @@ if token ~= ARGV[1] and token ~= string.sub(ARGV[2], 1, 32) then
     redis.call('DEL', KEYS[3])
     return 0
 end
-local fence = redis.call('INCR', KEYS[2])
+local fence = redis.call('INCRBY', KEYS[2], 1)
 local left, ttl = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
 if KEYS[4] then
     local refused = enter(KEYS[4], string.sub(ARGV[2], 1, 32) .. KEYS[1], ttl)
@@ -218,7 +252,7 @@ return 1
 constexpr std::string_view adopt_shared = R"lua(
 local ttl = tonumber(ARGV[3])
 local function adopts(held)
-    local fence = redis.call('INCR', KEYS[2])
+    local fence = redis.call('INCRBY', KEYS[2], 1)
     if not KEYS[4] then return fence end
     local refused = enter(KEYS[4], string.sub(ARGV[2], 2, 33) .. KEYS[1], ttl)
     if refused then return nil, refused end
@@ -520,6 +554,7 @@ const scripts& scripts::get()
         return script((std::string(form_functions) += group_functions) += text);
     };
     static const scripts all{
+        script(std::string(lua::rights)),
         script(std::string(lua::anchor)),
         of_groups(lua::acquire),
         script(std::string(lua::acquire_plain)),

@@ -44,6 +44,7 @@ private:
 /// What each takes and answers is said beside its text, in scripts.cpp.
 struct scripts
 {
+    script rights;
     script anchor;
     script acquire;
     script acquire_plain;

@@ -23,7 +23,10 @@ local holder = '^s?%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%
 local reader = '^s%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x[^%z]*%z[^%z]*%z[^%z]*%z[^%z]*$'
 local function look(set, form)
     local first = redis.pcall('ZRANGE', set, 0, 0, 'WITHSCORES')
-    if not first[1] then return end
+    if not first[1] then
+        if first.err and not string.find(first.err, 'WRONGTYPE', 1, true) then return first end
+        return
+    end
     local last = redis.call('ZRANGE', set, -1, -1, 'WITHSCORES')
     if string.find(first[1], form) and string.find(last[1], form) then return nil, first[2], last[2] end
     return redis.error_reply(foreign)

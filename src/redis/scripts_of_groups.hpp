@@ -10,15 +10,18 @@ namespace colock::redis::detail {
 // gone, but misses nothing that is held.
 
 // Stands before each script that grants, extends or releases locks of a group, behind the form_functions.
-// settle: sets the expiry of a sorted set to that of its last member, unless that has another form: then an error.
+// settle: sets the expiry of a sorted set to that of its last member, and returns why it could not, if so: that member
+// has another form, or the user may not.
 // enter: to be called after the first write, and what it returns, if anything, is why it could not; members and ttls
 // take turns.
 inline constexpr std::string_view group_functions = R"lua(
 local function settle(set, form)
-    local last = redis.call('ZRANGE', set, -1, -1, 'WITHSCORES')
+    local last = redis.pcall('ZRANGE', set, -1, -1, 'WITHSCORES')
+    if last.err then return last end
     if not last[1] then return end
     if not string.find(last[1], form) then return redis.error_reply(foreign) end
-    if last[2] == 'inf' then redis.call('PERSIST', set) else redis.call('PEXPIREAT', set, last[2]) end
+    local set_to = last[2] == 'inf' and redis.pcall('PERSIST', set) or redis.pcall('PEXPIREAT', set, last[2])
+    if type(set_to) == 'table' then return set_to end
 end
 local function enter(index, ...)
     local refused, first = look(index, entry)
@@ -35,7 +38,7 @@ local function enter(index, ...)
     local added = redis.pcall('ZADD', index, unpack(words))
     if type(added) == 'table' then return added end
     if first and tonumber(first) <= now then sweep(index, now, entry) end
-    settle(index, entry)
+    return settle(index, entry)
 end
 local function leave(index, ...)
     local left = redis.pcall('ZREM', index, ...)

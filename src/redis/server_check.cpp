@@ -2,6 +2,7 @@
 #include "redis/server_check.hpp"
 
 #include "redis/failures.hpp"
+#include "redis/scripts.hpp"
 
 #include <charconv>
 #include <cstddef>
@@ -112,6 +113,61 @@ welcome read_welcome(const location& who, const reply_list& replies)
         told.identity.process = info_field(info.text, "run_id");
     told.warnings = warnings_of(info);
     told.may_have_replicas = info.is_error() || has_replicas(info);
+    return told;
+}
+
+void push_rights_check(boost::redis::request& request, const settings& config)
+{
+    const auto& check = scripts::get().rights;
+    for (const auto sent : {script::form::whole, script::form::digest}) {
+        if (config.plain())
+            check.push(request, sent, 1, config.probe_key);
+        else
+            check.push(request, sent, 2, config.probe_key, config.fence_key);
+    }
+}
+
+namespace {
+
+failure_ptr commands_refused(const std::string& names, const std::string& error)
+{
+    return make_failure(errc::access_denied, "the server refuses " + names +
+                                                 ", without which locks cannot be renewed and released; " +
+                                                 refusal(error)->detail);
+}
+
+} // namespace
+
+rights read_rights(const reply& by_text, const reply& by_digest)
+{
+    if (by_text.is_error() && is_command_refused(by_text.text))
+        return {.refused = commands_refused("EVAL", by_text.text)};
+    if (!by_text.is(reply::kind::array))
+        return {.refused = refusal(by_text)};
+    if (by_digest.is_error() && is_command_refused(by_digest.text))
+        return {.refused = commands_refused("EVALSHA", by_digest.text)};
+    rights told;
+    std::string needed, sets, error;
+    for (const auto& row : by_text.items) {
+        const std::string& command = row.at(0).text;
+        if (!is_command_refused(row.at(1).text))
+            continue;
+        if (command == "PUBLISH") {
+            told.warnings.emplace_back(
+                "PUBLISH is refused, so a release wakes no waiter of another process: these notice it late");
+            continue;
+        }
+        // Only the expiry of a sorted set is set so.
+        auto& names = command.starts_with('Z') || command == "PEXPIREAT" ? sets : needed;
+        (names += names.empty() ? "" : ", ") += command;
+        if (error.empty() && &names == &needed)
+            error = row.at(1).text;
+    }
+    if (!needed.empty())
+        told.refused = commands_refused(needed, error);
+    if (!sets.empty())
+        told.warnings.push_back(
+            sets + " is refused, so a lock has at most one reader, and locks of groups are refused");
     return told;
 }
 

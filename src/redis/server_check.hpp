@@ -2,6 +2,7 @@
 #pragma once
 
 #include "redis/reply.hpp"
+#include "redis/settings.hpp"
 #include "redis/url.hpp"
 #include "remote/lost_requests.hpp"
 
@@ -38,6 +39,22 @@ struct welcome
     bool may_have_replicas = false;
 };
 [[nodiscard]] welcome read_welcome(const location& who, const reply_list& replies);
+
+/// Asks which of our commands the server refuses: by a script, sent by each of the two commands
+/// that send scripts.
+///
+/// Knows commands only, not patterns of keys and channels, except for the keys of the probe and of the fence counter.
+void push_rights_check(boost::redis::request& request, const settings& config);
+
+/// What the answers to that have told.
+struct rights
+{
+    /// Why locks could not be given back or renewed; null if they can.
+    failure_ptr refused{};
+    /// Of what cannot be done with the rights that there are.
+    std::vector<std::string> warnings{};
+};
+[[nodiscard]] rights read_rights(const reply& by_text, const reply& by_digest);
 
 [[nodiscard]] failure_ptr replica_in_place_of_master();
 

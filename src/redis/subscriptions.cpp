@@ -212,10 +212,11 @@ void subscriptions::subscribed(const source_list& asked, const reply& answer)
         return;
     }
     // The PING has had the answer to the SUBSCRIBE, and the next to ask would have that of the PING.
-    const bool denied = refusal_code(answer.text) == errc::access_denied;
+    const auto why = refusal(answer);
+    // Or one of the two commands is not there. To ask again on a new connection would bring the same answer.
+    const bool denied = why->code == errc::access_denied || is_command_refused(answer.text);
     if (denied)
-        reports_.warn_once(
-            "messages of releases cannot be received, so waiters poll (" + answer.text.substr(0, 100) + ")");
+        reports_.warn_once("messages of releases cannot be received, so waiters poll (" + why->detail + ")");
     on(denied ? event::denied : event::refused);
 }
 

@@ -59,7 +59,7 @@ private:
     {
         if (step_ == step::lift_fence) {
             owner_.anchor().push(request, script::form::whole);
-            request.push("INCR", config().fence_key);
+            request.push("INCRBY", config().fence_key, 1);
             return;
         }
         if (anchors)

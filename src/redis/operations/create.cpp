@@ -60,7 +60,7 @@ public:
             return;
         case step::lift_fence:
             owner_.anchor().push(request, script::form::whole);
-            request.push("INCR", config().fence_key);
+            request.push("INCRBY", config().fence_key, 1);
             return;
         case step::undo:
         case step::give_way:

@@ -4,6 +4,13 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace colock::testing {
 
 using namespace std::chrono_literals;
@@ -33,9 +40,9 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "resetkeys", "~{colock}:*", "~{colock}#*", "resetchannels",
         "&{colock}:*", "-@all", "+ping", "+info", "+select", "+client|kill", "+eval", "+evalsha", "+set", "+get",
-        "+mget", "+del", "+incr", "+incrby", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type", "+time",
-        "+publish", "+subscribe", "+unsubscribe", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem",
-        "+zscan", "+zscore"});
+        "+mget", "+del", "+incrby", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type", "+time", "+publish",
+        "+subscribe", "+unsubscribe", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem", "+zscan",
+        "+zscore"});
     client_side some({.url = server.url(), .user = "app", .password = "pw"});
     const auto holder = driver::exclusive("k");
     const auto waiter = driver::exclusive("k");
@@ -100,6 +107,30 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     BOOST_TEST(server({"ACL", "LOG"}).empty());
 }
 
+BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_of_the_plain_layout_suffices)
+{
+    redis_server server;
+    server({"ACL", "SETUSER", "app", "on", ">pw", "resetkeys", "~cart:*", "~{colock}#probe", "resetchannels", "&cart:*",
+        "-@all", "+ping", "+info", "+select", "+client|kill", "+eval", "+evalsha", "+set", "+get", "+mget", "+del",
+        "+persist", "+pexpire", "+pttl", "+type", "+time", "+publish", "+subscribe", "+unsubscribe", "+scan"});
+    client_side some({.url = server.url(), .layout = redis::layout::plain, .user = "app", .password = "pw"});
+    const auto holder = driver::exclusive("cart:7");
+    const auto waiter = driver::exclusive("cart:7");
+    some.speak.grant(holder);
+    auto waiting = some.speak.start_acquire(waiter);
+    run_until(some.io, [&] { return server({"PUBSUB", "NUMSUB", "cart:7"}) == "cart:7\n1\n"; });
+    some.speak.check_held(holder);
+    BOOST_TEST((some.speak.extend(holder, 10s).status == extend_status::extended));
+    BOOST_TEST(some.speak.inspect("cart:7").size() == 1u);
+    some.speak.give_back(holder);
+    waiting.get(some.io);
+    const auto next = driver::exclusive("cart:7", 0s);
+    BOOST_TEST((some.speak.adopt(some.speak.backend().export_ticket(*waiter), next).status == create_status::granted));
+    BOOST_TEST(some.speak.break_key("cart:7").size() == 1u);
+    BOOST_TEST(!some.told->warned_of("not allowed"));
+    BOOST_TEST(server({"ACL", "LOG"}).empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_user_without_scripts_is_denied)
 {
     redis_server server;
@@ -108,22 +139,143 @@ BOOST_AUTO_TEST_CASE(a_user_without_scripts_is_denied)
     BOOST_TEST(code_of(some.speak.create(driver::exclusive("k"))) == errc::access_denied);
 }
 
-BOOST_AUTO_TEST_CASE(a_right_that_a_script_lacks_is_denied)
+namespace {
+
+/// A user that may do everything but one thing.
+redis::options user_without(redis_server& server, const std::string& command, redis::layout layout)
+{
+    server({"ACL", "SETUSER", "app", "reset", "on", ">pw", "~*", "&*", "+@all", "-" + command});
+    return {.url = server.url(), .layout = layout, .user = "app", .password = "pw"};
+}
+
+std::string upper(std::string text)
+{
+    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    return text;
+}
+
+plain_claim_ptr member_of_a_group(std::string key, lock_mode mode = lock_mode::exclusive)
+{
+    return plain_claim_ptr(new plain_claim(
+        {.key = std::move(key), .mode = mode, .owner = std::make_shared<const owner_data>(owner_data{.group = "g"})}));
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(without_a_right_that_renewal_or_release_needs_no_lock_is_granted)
 {
     redis_server server;
-    server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-zadd", "-pexpire", "-del"});
-    client_side some({.url = server.url(), .user = "app", .password = "pw"});
-    const auto reader = driver::shared("k");
-    some.speak.grant(reader);
-    const auto second = some.speak.create(driver::shared("k"));
-    BOOST_TEST(code_of(second) == errc::access_denied);
-    BOOST_TEST(second.error->detail.find("rights") != std::string::npos);
-    const auto extended = some.speak.extend(reader, 10s);
-    BOOST_TEST_REQUIRE((extended.status == extend_status::failed));
-    BOOST_TEST(extended.error->code == errc::access_denied);
-    const auto released = some.speak.release(reader);
-    BOOST_TEST_REQUIRE((released.status == release_status::failed));
-    BOOST_TEST(released.error->code == errc::access_denied);
+    for (const auto layout : {redis::layout::standard, redis::layout::plain}) {
+        for (const std::string command :
+            {"eval", "evalsha", "get", "mget", "set", "del", "pexpire", "persist", "pttl", "type", "time", "incrby"})
+        {
+            if (command == "incrby" && layout == redis::layout::plain)
+                continue;
+            BOOST_TEST_CONTEXT("without " << command)
+            {
+                client_side some(user_without(server, command, layout));
+                const auto outcome = some.speak.create(driver::exclusive("k"));
+                BOOST_TEST(code_of(outcome) == errc::access_denied);
+                BOOST_TEST(outcome.error->detail.find(upper(command)) != std::string::npos, outcome.error->detail);
+                BOOST_TEST(outcome.error->detail.find("rights") != std::string::npos, outcome.error->detail);
+                BOOST_TEST(server({"EXISTS", "{colock}:k", "k", "{colock}#probe"}) == "0");
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_right_that_was_granted_meanwhile_is_noticed)
+{
+    redis_server server;
+    client_side some(user_without(server, "del", redis::layout::standard));
+    BOOST_TEST(code_of(some.speak.create(driver::exclusive("k"))) == errc::access_denied);
+    server({"ACL", "SETUSER", "app", "+del"});
+    some.speak.grant(driver::exclusive("k"));
+}
+
+BOOST_AUTO_TEST_CASE(a_command_that_was_renamed_is_denied_by_its_name)
+{
+    for (const auto layout : {redis::layout::standard, redis::layout::plain}) {
+        for (const std::string command : {"DEL", "EVALSHA", "PEXPIRE"}) {
+            redis_server server({"--rename-command", command, ""});
+            client_side some({.url = server.url(), .layout = layout});
+            const auto outcome = some.speak.create(driver::exclusive("k"));
+            BOOST_TEST(code_of(outcome) == errc::access_denied);
+            BOOST_TEST(outcome.error->detail.find(command) != std::string::npos, outcome.error->detail);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(without_a_command_of_sorted_sets_there_is_a_warning_and_nothing_is_left_behind)
+{
+    redis_server server;
+    for (const std::string command :
+        {"zadd", "zrem", "zcard", "zscore", "zrange", "zrangebyscore", "pexpireat", "@sortedset"})
+    {
+        BOOST_TEST_CONTEXT("without " << command)
+        {
+            client_side some(user_without(server, command, redis::layout::standard));
+            const auto writer = driver::exclusive("k");
+            some.speak.grant(writer);
+            BOOST_TEST((some.speak.extend(writer, 10s).status == extend_status::extended));
+            some.speak.give_back(writer);
+            BOOST_TEST(some.told->warned_of(command == "@sortedset" ? "ZADD" : upper(command)));
+            const auto reader = driver::shared("k");
+            some.speak.grant(reader);
+            BOOST_TEST((some.speak.extend(reader, 10s).status == extend_status::extended));
+            some.speak.give_back(reader);
+            const std::vector<plain_claim_ptr> both{driver::exclusive("a"), driver::exclusive("b")};
+            some.speak.grant_all(both);
+            for (const auto& each : both)
+                some.speak.give_back(each);
+            for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+                const auto claim = member_of_a_group("g", mode);
+                const auto outcome = some.speak.create(claim);
+                if (outcome.status == create_status::granted)
+                    some.speak.release(claim);
+                else
+                    BOOST_TEST(code_of(outcome) == errc::access_denied);
+                if (mode == lock_mode::exclusive)
+                    BOOST_TEST(server({"EXISTS", "{colock}:g"}) == "0");
+                server({"DEL", "{colock}:g", "{colock}#g:g"});
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(without_the_right_to_publish_there_is_a_warning)
+{
+    redis_server server;
+    client_side some(user_without(server, "publish", redis::layout::standard));
+    const auto claim = driver::exclusive("k");
+    some.speak.grant(claim);
+    some.speak.give_back(claim);
+    BOOST_TEST(some.told->warned_of("PUBLISH"));
+}
+
+BOOST_AUTO_TEST_CASE(where_messages_cannot_be_had_waiters_poll_and_no_connection_is_made_again_and_again)
+{
+    for (const std::string command : {"SUBSCRIBE", "PING"}) {
+        redis_server server({"--rename-command", command, ""});
+        client_side some({.url = server.url(), .poll_interval = 20ms});
+        client_side other({.url = server.url()});
+        const auto holder = driver::exclusive("k");
+        other.speak.grant(holder);
+        auto waiting = some.speak.start_acquire(driver::exclusive("k"));
+        run_until(some.io, [&] { return some.told->warned_of("poll"); });
+        const auto connections = [&] {
+            const auto told = server({"INFO", "stats"});
+            return std::stoi(told.substr(told.find(':') + 1));
+        };
+        const auto before = connections();
+        some.run_for(3s);
+        BOOST_TEST(connections() == before);
+        BOOST_TEST(!waiting.done());
+        other.speak.give_back(holder);
+        waiting.get(some.io);
+        BOOST_TEST(std::ranges::count_if(some.told->warnings,
+                       [](const auto& each) { return each.find("poll") != std::string::npos; }) == 1);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_release_goes_through_where_its_message_may_not)

@@ -1,10 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/server_check.hpp"
+#include "redis/failures.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace colock::redis::detail {
 namespace {
@@ -97,6 +99,74 @@ BOOST_AUTO_TEST_CASE(a_server_may_have_replicas_if_it_says_so_or_does_not_tell)
     BOOST_TEST(may_have(text("connected_slaves:1\r\n")));
     BOOST_TEST(!may_have(text({})));
     BOOST_TEST(may_have(error("NOPERM")));
+}
+
+BOOST_AUTO_TEST_CASE(a_command_is_refused_in_the_words_of_each_server)
+{
+    for (const char* const refused : {
+             // Redis 6.2, in a script and outside.
+             "@user_script: 4: The user executing the script can't run this command or subcommand",
+             "@user_script: 4: Unknown Redis command called from Lua script",
+             "NOPERM this user has no permissions to run the 'evalsha' command or its subcommand",
+             "ERR unknown command `EVALSHA`, with args beginning with: `x`, ",
+             // Redis 7.0.
+             "ERR The user executing the script can't run this command or subcommand",
+             "ERR Unknown Redis command called from script",
+             "NOPERM this user has no permissions to run the 'evalsha' command",
+             "ERR unknown command 'EVALSHA', with args beginning with: 'x' ",
+             // Redis 7.2, Valkey 8.
+             "ERR ACL failure in script: User app has no permissions to run the 'del' command",
+             "NOPERM User app has no permissions to run the 'evalsha' command",
+             "ERR Unknown command called from script",
+         })
+        BOOST_TEST(is_command_refused(refused), refused);
+    for (const char* const other : {
+             "@user_script: 4: The user executing the script can't access at least one of the keys mentioned in the "
+             "command arguments",
+             "ERR The user executing the script can't publish to the channel mentioned in the command",
+             "ERR ACL failure in script: User app has no permissions to access one of the keys used as arguments",
+             "NOPERM this user has no permissions to access one of the channels used as arguments",
+             "OOM command not allowed when used memory > 'maxmemory'.",
+             "READONLY You can't write against a read only replica.",
+             "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist on disk.",
+             "WRONGTYPE Operation against a key holding the wrong kind of value",
+             "NOSCRIPT No matching script. Please use EVAL.",
+         })
+        BOOST_TEST(!is_command_refused(other), other);
+}
+
+BOOST_AUTO_TEST_CASE(only_refused_commands_count_of_what_a_check_of_rights_has_met)
+{
+    const auto row = [](std::string command, std::string why) {
+        return reply{.what = reply::kind::array, .items = {text(std::move(command)), text(std::move(why))}};
+    };
+    const auto rows = [](std::vector<reply> all) { return reply{.what = reply::kind::array, .items = std::move(all)}; };
+    const std::string denied = "ERR The user executing the script can't run this command or subcommand";
+    const auto none = rows({});
+
+    BOOST_TEST(!read_rights(none, none).refused);
+    BOOST_TEST(!read_rights(none, error("NOSCRIPT No matching script.")).refused);
+    BOOST_TEST(
+        !read_rights(rows({row("DEL", "READONLY You can't"), row("SET", "OOM command not allowed")}), none).refused);
+
+    const auto needed = read_rights(rows({row("DEL", denied), row("PEXPIRE", denied), row("ZADD", denied)}), none);
+    BOOST_TEST_REQUIRE(needed.refused);
+    BOOST_TEST((needed.refused->code == errc::access_denied));
+    BOOST_TEST(needed.refused->detail.find("DEL, PEXPIRE,") != std::string::npos);
+
+    const auto less = read_rights(rows({row("PUBLISH", denied), row("ZADD", denied), row("PEXPIREAT", denied)}), none);
+    BOOST_TEST(!less.refused);
+    BOOST_TEST(less.warnings.size() == 2U);
+
+    for (const char* const word : {"EVAL", "EVALSHA"}) {
+        const auto unknown = error("ERR unknown command '" + std::string(word) + "', with args beginning with: 'x' ");
+        const auto told = word == std::string("EVAL") ? read_rights(unknown, unknown) : read_rights(none, unknown);
+        BOOST_TEST_REQUIRE(told.refused);
+        BOOST_TEST((told.refused->code == errc::access_denied));
+        BOOST_TEST(told.refused->detail.find(std::string(word) + ",") != std::string::npos);
+        BOOST_TEST(told.refused->detail.find("with args") == std::string::npos);
+    }
+    BOOST_TEST((read_rights(error("BUSY Redis is busy"), none).refused->code == errc::unavailable));
 }
 
 BOOST_AUTO_TEST_CASE(a_field_is_found_by_its_whole_name_at_the_start_of_a_line)
