@@ -51,6 +51,10 @@ public:
             done(create_outcome::failed(make_failure(errc::forked)));
             return;
         }
+        if (auto refused = refuse_key(claim->key())) {
+            done(create_outcome::failed(std::move(refused)));
+            return;
+        }
         // A token that cannot be made is the caller's to hear of; the request is written where nobody could be told.
         static_cast<void>(claim->token());
         auto first = create_step::short_way;
@@ -148,6 +152,10 @@ public:
             done(create_outcome::failed(make_failure(errc::forked)));
             return;
         }
+        if (auto refused = refuse_key(claim->key())) {
+            done(create_outcome::failed(std::move(refused)));
+            return;
+        }
         if (!may_be_ticket(ticket, claim->mode())) {
             done(create_outcome::busy());
             return;
@@ -188,6 +196,13 @@ private:
             talk().submit(make_walk(talk(), why, std::move(which), limit, *from, std::move(done)));
         else
             done({.error = colock::detail::not_a_cursor(name())});
+    }
+
+    [[nodiscard]] failure_ptr refuse_key(std::string_view key) const override
+    {
+        return config().reserves(key)
+                   ? make_failure(errc::invalid_key, "keys that begin with {colock}# are colock's own")
+                   : nullptr;
     }
 
     void list_all(filter which, std::string cursor, completion<list_outcome> done) override

@@ -63,4 +63,10 @@ settings::settings(const options& given)
     group_prefix = base + "g:";
 }
 
+bool settings::reserves(std::string_view key) const
+{
+    constexpr std::string_view internal = "{colock}#";
+    return plain() && (key.starts_with(internal) || (prefix + std::string(key)).starts_with(internal));
+}
+
 } // namespace colock::redis::detail

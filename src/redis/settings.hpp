@@ -38,6 +38,9 @@ struct settings
     explicit settings(const options& given);
 
     [[nodiscard]] remote::deadlines deadlines() const noexcept { return remote::deadlines(operation_timeout); }
+    /// Not a key for users: its name, or what it is stored under, may be that of a key of our own. Other layouts store
+    /// locks apart from those.
+    [[nodiscard]] bool reserves(std::string_view key) const;
     [[nodiscard]] bool plain() const noexcept { return layout == redis::layout::plain; }
 };
 

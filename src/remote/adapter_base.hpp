@@ -81,17 +81,26 @@ public:
 
     void start_inspect(std::string key, completion<list_outcome> done) final
     {
-        client_->submit(make_key_listing(*client_, std::move(key), key_purpose::inspect, filter{}, std::move(done)));
+        if (auto refused = refuse_key(key))
+            done({.error = std::move(refused)});
+        else
+            client_->submit(
+                make_key_listing(*client_, std::move(key), key_purpose::inspect, filter{}, std::move(done)));
     }
 
     void start_break(std::string key, completion<list_outcome> done) final
     {
-        client_->submit(make_key_listing(*client_, std::move(key), key_purpose::remove, filter{}, std::move(done)));
+        if (auto refused = refuse_key(key))
+            done({.error = std::move(refused)});
+        else
+            client_->submit(make_key_listing(*client_, std::move(key), key_purpose::remove, filter{}, std::move(done)));
     }
 
     void start_list(filter which, std::string cursor, completion<list_outcome> done) final
     {
-        if (which.key && cursor.empty()) {
+        if (auto refused = which.key ? refuse_key(*which.key) : nullptr) {
+            done({.error = std::move(refused)});
+        } else if (which.key && cursor.empty()) {
             auto key = *which.key;
             client_->submit(
                 make_key_listing(*client_, std::move(key), key_purpose::inspect, std::move(which), std::move(done)));
@@ -120,6 +129,12 @@ protected:
 private:
     /// \param claim of this process
     virtual void give_back(claim_ptr claim, promise given, completion<release_outcome> done) = 0;
+    /// Why no lock of a user can have that key; null: one can.
+    [[nodiscard]] virtual failure_ptr refuse_key(std::string_view key) const
+    {
+        static_cast<void>(key);
+        return nullptr;
+    }
     /// The holders of all keys.
     virtual void list_all(filter which, std::string cursor, completion<list_outcome> done) = 0;
 

@@ -21,7 +21,8 @@ enum class layout : unsigned char
     standard,
     /// The key holds the token alone, as `SET key token NX PX ttl` libraries write it: processes that use one of those
     /// and processes that use colock exclude each other on the same keys. Exclusive locks only, no fence, no owner
-    /// data. Such libraries announce no release, so a waiter also polls.
+    /// data. Such libraries announce no release, so a waiter also polls. Keys that begin with `{colock}#`, with the
+    /// prefix or without it, are refused with `errc::invalid_key`.
     plain,
 };
 

@@ -399,6 +399,35 @@ BOOST_AUTO_TEST_CASE(a_token_of_another_library_is_not_taken_for_what_it_is_not)
     }
 }
 
+BOOST_AUTO_TEST_CASE(keys_of_its_own_are_refused_as_keys_of_users)
+{
+    for (const std::string prefix : {"", "locks:", "{colock}"}) {
+        served f({.prefix = prefix, .layout = redis::layout::plain});
+        BOOST_TEST(f.raw({"SET", "{colock}#fence", "1700000000000000"}) == "OK");
+        std::vector<std::string> keys{"{colock}#probe", "{colock}#fence", "{colock}#w:k"};
+        if (prefix == "{colock}")
+            keys.insert(keys.end(), {"#probe", "#fence"});
+        for (const auto& key : keys) {
+            const auto refused = [&](const failure_ptr& why) {
+                BOOST_TEST_REQUIRE(why);
+                BOOST_TEST((why->code == errc::invalid_key));
+            };
+            auto& backend = f.speak->backend();
+            refused(f.speak->create(driver::exclusive(key)).error);
+            refused(f.speak->adopt(std::string(32, 'a'), driver::exclusive(key)).error);
+            refused(run_coro(f.io, backend.inspect(key)).error);
+            refused(run_coro(f.io, backend.break_key(key)).error);
+            refused(run_coro(f.io, backend.list({.key = key})).error);
+        }
+        BOOST_TEST(f.raw({"GET", "{colock}#fence"}) == "1700000000000000");
+        f.speak->grant(driver::exclusive("k"));
+        f.speak->grant(driver::exclusive("k#fence"));
+    }
+    served f;
+    f.speak->grant(driver::exclusive("{colock}#probe"));
+    f.speak->grant(driver::exclusive("#probe"));
+}
+
 BOOST_AUTO_TEST_CASE(a_waiter_notices_a_silent_release)
 {
     served f({.layout = redis::layout::plain, .poll_interval = 20ms});
