@@ -120,9 +120,18 @@ errc refusal_code(std::string_view error) noexcept
 
 namespace {
 
+constexpr std::string_view fence_counter_repair =
+    "the fence counter leaves no room for more: delete its key ({colock}#fence, or that of your prefix), and it starts "
+    "again at the server's clock; fences are lower then, so resources must forget higher ones";
+
+constexpr std::string_view unknown_command =
+    "use Redis 6.2 or later, rename no command, and grant the user the rights that the documentation lists";
+
 std::string_view remedy(std::string_view error) noexcept
 {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 12> remedies{{
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 14> remedies{{
+        {"ERR increment or decrement would overflow", fence_counter_repair},
+        {"ERR value is not an integer or out of range", fence_counter_repair},
         {"ERR unknown command", unknown_command},
         {"ERR Unknown", unknown_command},
         {"Unknown Redis command", unknown_command},

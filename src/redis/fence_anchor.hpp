@@ -13,6 +13,11 @@
 
 namespace colock::redis::detail {
 
+/// The counter is kept above the server's clock in microseconds: a lower fence was given after its data was lost.
+inline constexpr std::int64_t least_fence = 1'600'000'000'000'000;
+/// A counter beyond this was not made by colock, and might soon overflow.
+inline constexpr std::int64_t max_fence = std::int64_t{1} << 62;
+
 /// Keeps the server's counter of fences above the server's clock: each connection lifts it, and now and then an
 /// operation does that takes a fence.
 ///
@@ -41,7 +46,17 @@ public:
     {
         scripts::get().anchor.push(request, sent, 1, config_.fence_key, highest_);
     }
-    void saw(std::int64_t given) noexcept { highest_ = std::max(highest_, given); }
+    /// Whether a grant may have that fence. If so, the counter is kept above it from now on.
+    [[nodiscard]] bool accept(std::int64_t given) noexcept
+    {
+        // An operator has to lower the counter, and it is not lifted again.
+        if (given > max_fence)
+            highest_ = 0;
+        if (given < least_fence || given > max_fence)
+            return false;
+        highest_ = std::max(highest_, given);
+        return true;
+    }
 
 private:
     static constexpr lease_clock::duration interval = std::chrono::seconds(1);

@@ -68,12 +68,14 @@ return refused
 // fence; least -> 1
 // Lifts the counter to the server's microseconds, and to what has been given out already. PERSIST is the first write
 // because it is allowed when the server is out of memory, and the SET after it then is too. What is no number is not
-// our counter, and is left alone.
+// our counter, and is left alone. Nor is a counter lifted from which INCRBY may soon overflow: the same error as that
+// command's, because the remedy is the same.
 constexpr std::string_view anchor = R"lua(
 local known = redis.call('GET', KEYS[1]) or '0'
 if not string.find(known, '^%d+$') then
     return redis.error_reply('WRONGTYPE the fence counter is a value of another program')
 end
+if tonumber(known) > 2^62 then return redis.error_reply('ERR increment or decrement would overflow') end
 redis.call('PERSIST', KEYS[1])
 local time = redis.call('TIME')
 local least = math.max(time[1] * 1000000 + time[2], tonumber(ARGV[1]))

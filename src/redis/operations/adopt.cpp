@@ -51,7 +51,7 @@ private:
     enum class step : unsigned char
     {
         take,
-        /// Held, but with a fence that was not above the clock.
+        /// Held, but with a fence that cannot be given.
         lift_fence,
     };
 
@@ -82,7 +82,7 @@ private:
     {
         if (step_ == step::take)
             taken(std::move(self), replies[anchors ? 1 : 0]);
-        else if (replies[1].is(reply::kind::number) && replies[1].number >= least_fence)
+        else if (replies[1].is(reply::kind::number) && owner_.anchor().accept(replies[1].number))
             granted(replies[1].number);
         else
             held_without_fence(replies[0].is_error() ? replies[0] : replies[1]);
@@ -96,7 +96,9 @@ private:
             state_of(*claim_).granted = false;
             note_answer(owner_, *claim_, sent_on);
             done_(create_outcome::busy());
-        } else if (config().plain() || answer.number >= least_fence) {
+        } else if (config().plain()) {
+            granted(0);
+        } else if (owner_.anchor().accept(answer.number)) {
             granted(answer.number);
         } else {
             step_ = step::lift_fence;
@@ -106,13 +108,11 @@ private:
 
     void granted(std::int64_t fence)
     {
-        if (!config().plain())
-            owner_.anchor().saw(fence);
         if (auto* const state = find_state(*claim_)) {
             state->granted = true;
             note_answer(owner_, *claim_, sent_on);
         }
-        done_(create_outcome::granted(config().plain() ? 0 : static_cast<std::uint64_t>(fence)));
+        done_(create_outcome::granted(static_cast<std::uint64_t>(fence)));
     }
 
     /// To give it back would be to lose what another has trusted us with: the core asks again, or gives up.

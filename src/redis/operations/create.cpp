@@ -165,7 +165,7 @@ private:
             script_answered(std::move(self));
             return;
         case step::lift_fence:
-            if (replies[1].is(reply::kind::number) && replies[1].number >= least_fence) {
+            if (replies[1].is(reply::kind::number) && owner_.anchor().accept(replies[1].number)) {
                 granted(std::move(self), replies[1].number);
             } else {
                 problem_ = refusal(replies[0].is_error() ? replies[0] : replies[1]);
@@ -200,7 +200,7 @@ private:
             return;
         }
         if (config().plain()) {
-            granted(std::move(self), least_fence);
+            granted(std::move(self), 0);
             return;
         }
         const reply* const writer = claim_->mode() == lock_mode::shared ? &replies[first + 1] : nullptr;
@@ -228,7 +228,7 @@ private:
             return;
         }
         if (answer.at(0).number == 1) {
-            granted(std::move(self), config().plain() ? least_fence : answer.at(1).number);
+            granted(std::move(self), config().plain() ? 0 : answer.at(1).number);
             return;
         }
         auto& state = state_of(*claim_);
@@ -243,19 +243,17 @@ private:
 
     void granted(operation_ptr self, std::int64_t fence)
     {
-        if (fence < least_fence) {
+        if (!config().plain() && !owner_.anchor().accept(fence)) {
             go_on(std::move(self), step::lift_fence);
             return;
         }
-        if (!config().plain())
-            owner_.anchor().saw(fence);
         if (auto* const state = find_state(*claim_)) {
             state->granted = true;
             state->intent = false;
             state->source.reset();
             note_answer(owner_, *claim_, sent_on);
         }
-        done_(create_outcome::granted(config().plain() ? 0 : static_cast<std::uint64_t>(fence)));
+        done_(create_outcome::granted(static_cast<std::uint64_t>(fence)));
     }
 
     client& owner_;

@@ -33,7 +33,7 @@ private:
     enum class step : unsigned char
     {
         take,
-        /// All are held, but with fences that were not above the clock.
+        /// All are held, but with fences that cannot be given.
         lift_fences,
         /// All are held, but without fences: given back before that is reported.
         undo,
@@ -108,7 +108,7 @@ private:
             taken(std::move(self), replies[anchors ? 1 : 0]);
             return;
         case step::lift_fences:
-            if (replies[1].is(reply::kind::number) && is_high_enough(replies[1].number)) {
+            if (replies[1].is(reply::kind::number) && accept_fences(replies[1].number)) {
                 granted(replies[1].number);
             } else {
                 problem_ = refusal(replies[0].is_error() ? replies[0] : replies[1]);
@@ -133,21 +133,20 @@ private:
             fail(refusal(answer));
         else if (answer.at(0).number != 1)
             refused(answer);
-        else if (is_high_enough(answer.at(1).number))
+        else if (accept_fences(answer.at(1).number))
             granted(answer.at(1).number);
         else
             go_on(std::move(self), step::lift_fences);
     }
 
     /// \param last of as many as there are claims.
-    [[nodiscard]] bool is_high_enough(std::int64_t last) const noexcept
+    [[nodiscard]] bool accept_fences(std::int64_t last) noexcept
     {
-        return last >= least_fence + static_cast<std::int64_t>(claims_.size());
+        return owner_.anchor().accept(last - static_cast<std::int64_t>(claims_.size())) && owner_.anchor().accept(last);
     }
 
     void granted(std::int64_t last)
     {
-        owner_.anchor().saw(last);
         create_all_outcome outcome{.status = create_status::granted};
         auto fence = last - static_cast<std::int64_t>(claims_.size());
         for (const auto& each : claims_) {

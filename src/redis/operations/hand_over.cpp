@@ -54,8 +54,7 @@ private:
         const bool ours = answer.number != 0;
         if (auto* const state = find_state(*held_))
             state->granted = false;
-        if (ours && answer.number >= least_fence) {
-            owner_.anchor().saw(answer.number);
+        if (ours && owner_.anchor().accept(answer.number)) {
             if (auto* const state = find_state(*next_)) {
                 state->granted = true;
                 state->source.reset();

@@ -25,9 +25,6 @@ using remote::promise;
 
 // What an adapter asks of a server: one file for each.
 
-/// The counter is kept above the server's clock in microseconds: less than this was not, since its data was lost.
-inline constexpr std::int64_t least_fence = 1'600'000'000'000'000;
-
 /// A writer's intent outlives this many milliseconds without the writer: about three of its safety polls.
 inline constexpr int intent_ms = 6000;
 
@@ -40,7 +37,7 @@ enum class create_step : unsigned char
     short_way,
     by_script,
     by_whole_script,
-    /// Held, but with a fence that was not above the clock.
+    /// Held, but with a fence that cannot be given: the counter is lifted, and asked again.
     lift_fence,
     /// Held, but without a fence: given back before that is reported.
     undo,

@@ -108,6 +108,50 @@ BOOST_AUTO_TEST_CASE(a_lost_fence_counter_starts_above_the_clock_again)
     BOOST_TEST(f.speak->grant(claim) > old_fence);
 }
 
+BOOST_AUTO_TEST_CASE(a_used_up_fence_counter_is_reported_with_its_repair_and_works_once_it_was_deleted)
+{
+    for (const char* const counter : {"9223372036854775807", "9223372036854775000", "9223372036854775808"}) {
+        for (const bool is_connected : {false, true}) {
+            BOOST_TEST_CONTEXT(counter << (is_connected ? ", while connected" : ""))
+            {
+                served f;
+                const auto held = driver::exclusive("held"), next = driver::exclusive("held");
+                const auto moving = driver::exclusive("moving"), adopted = driver::exclusive("moving");
+                if (is_connected) {
+                    f.speak->grant(held);
+                    f.speak->grant(moving);
+                }
+                f.raw({"SET", "{colock}#fence", counter});
+                const auto check = [&](const create_outcome& outcome, errc code = errc::misconfigured_backend) {
+                    BOOST_TEST(code_of(outcome) == code);
+                    BOOST_TEST(
+                        outcome.error->detail.find("{colock}#fence") != std::string::npos, outcome.error->detail);
+                    BOOST_TEST(outcome.error->detail.find("delete") != std::string::npos);
+                };
+                const auto claim = driver::exclusive("k");
+                check(f.speak->create(claim));
+                check(f.speak->create(claim));
+                check(f.speak->create(driver::shared("k")));
+                check(f.speak->create(driver::shared("k", 2)));
+                check(f.speak->create_all({driver::exclusive("k"), driver::exclusive("l")}).why);
+                BOOST_TEST(f.raw({"EXISTS", "{colock}:k", "{colock}:l"}) == "0");
+                if (is_connected) {
+                    check(f.speak->hand_over(held, next).created);
+                    const auto outcome = f.speak->adopt(f.speak->backend().export_ticket(*moving), adopted);
+                    check(outcome, outcome.error->code);
+                }
+                const auto left = f.raw({"GET", "{colock}#fence"});
+                BOOST_TEST((left == counter || left < "9223372036854776000"), left);
+
+                f.raw({"DEL", "{colock}#fence"});
+                const auto fence = f.speak->grant(driver::exclusive("k"));
+                BOOST_TEST(fence < 10'000'000'000'000'000u);
+                BOOST_TEST(f.speak->grant(driver::exclusive("l")) > fence);
+            }
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(no_fence_is_below_one_that_was_seen_whatever_a_promoted_replica_knows)
 {
     redis_server server;

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <string>
 
 namespace colock::redis::detail {
 namespace {
@@ -50,9 +51,25 @@ BOOST_AUTO_TEST_CASE(what_a_new_connection_lifts_need_not_be_lifted_soon)
 BOOST_AUTO_TEST_CASE(it_is_lifted_above_the_highest_fence_that_was_given)
 {
     anchored of;
-    of.anchor.saw(1'700'000'000'000'007);
-    of.anchor.saw(1'700'000'000'000'005);
+    BOOST_TEST(of.anchor.accept(1'700'000'000'000'007));
+    BOOST_TEST(of.anchor.accept(1'700'000'000'000'005));
     BOOST_TEST(of.request().find("1700000000000007") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_fence_below_the_clock_is_not_given_and_changes_nothing)
+{
+    anchored of;
+    BOOST_TEST(of.anchor.accept(least_fence));
+    BOOST_TEST(!of.anchor.accept(least_fence - 1));
+    BOOST_TEST(of.request().find(std::to_string(least_fence)) != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_fence_that_may_soon_overflow_is_not_given_and_the_counter_may_be_lowered)
+{
+    anchored of;
+    BOOST_TEST(of.anchor.accept(max_fence));
+    BOOST_TEST(!of.anchor.accept(max_fence + 1));
+    BOOST_TEST(of.request().find(std::to_string(max_fence)) == std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
