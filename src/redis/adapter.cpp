@@ -16,6 +16,8 @@ namespace colock::redis {
 
 namespace detail {
 
+using namespace std::chrono_literals;
+
 class redis_adapter final : public remote::adapter_base<client>
 {
 public:
@@ -120,10 +122,13 @@ public:
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override
     {
         const auto* const state = find_state(*next);
-        const bool simple = held->mode() == lock_mode::exclusive && next->mode() == lock_mode::exclusive &&
-                            held->key() == next->key() && !held->tainted() && !held->inherited() &&
-                            !next->inherited() && !(state && state->intent) && !is_grouped(config(), *held) &&
-                            !is_grouped(config(), *next);
+        // Waiters elsewhere sleep until the expiry that they know of. A release tells them to look again.
+        const bool may_end_sooner = next->ttl() != 0ms && (held->ttl() == 0ms || next->ttl() < held->ttl() ||
+                                                              held->late_ttl() != held->ttl().max());
+        const bool simple = !may_end_sooner && held->mode() == lock_mode::exclusive &&
+                            next->mode() == lock_mode::exclusive && held->key() == next->key() && !held->tainted() &&
+                            !held->inherited() && !next->inherited() && !(state && state->intent) &&
+                            !is_grouped(config(), *held) && !is_grouped(config(), *next);
         if (config().plain() || !simple) {
             adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
             return;

@@ -52,6 +52,48 @@ shutdown_report run_under_cuts(asio::thread_pool& pool, redis_relay& between, co
 
 BOOST_AUTO_TEST_SUITE(redis_lockers_and_faults)
 
+BOOST_AUTO_TEST_CASE(a_hand_over_to_a_shorter_ttl_is_announced_to_other_lockers)
+{
+    redis_server server;
+    asio::io_context io;
+    locker one(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+    locker other(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+    // None, and one that travels alone, and some that travel together.
+    std::vector<std::string> keys{"a"};
+    for (int round = 0; round < 2; ++round) {
+        std::vector<lock> held;
+        std::vector<running<lock>> next, elsewhere;
+        for (const auto& key : keys) {
+            held.push_back(run_coro(io, one.acquire(key, {.ttl = 600s})));
+            // It looks again when it is told to, or when the lease that it knows of has ended.
+            elsewhere.push_back(start(io, other.acquire(key, {.ttl = 5s, .retry = retry_policy::fixed(600s)})));
+        }
+        for (const auto& key : keys) {
+            const auto channel = "{colock}:" + key;
+            run_until(io, [&] { return server({"PUBSUB", "NUMSUB", channel}) == channel + "\n1\n"; });
+            next.push_back(start(io, one.acquire(key, {.ttl = 1s})));
+        }
+        run_until(io, [&] { return one.stats().waiting == keys.size(); });
+        std::vector<running<void>> released;
+        for (auto& each : held)
+            released.push_back(start(io, each.release()));
+        for (auto& each : released)
+            each.get(io);
+        const auto begin = std::chrono::steady_clock::now();
+        for (auto& each : next) {
+            auto given = each.get(io);
+            // Left to its expiry.
+            static_cast<void>(run_coro(io, given.detach()));
+        }
+        for (auto& each : elsewhere)
+            run_coro(io, each.get(io).release());
+        BOOST_TEST((std::chrono::steady_clock::now() - begin < 20s));
+        keys = {"b", "c", "d"};
+    }
+    run_coro(io, one.shutdown());
+    run_coro(io, other.shutdown());
+}
+
 BOOST_AUTO_TEST_CASE(a_crowd_in_one_locker_lets_another_have_its_turn)
 {
     redis_server server;
