@@ -36,6 +36,12 @@ void connection_setup::greeted(const reply_list& replies)
         end(told.refused);
         return;
     }
+    if (told.in_cluster && !around_.config.has_hash_tag()) {
+        // Scripts name a lock and the probe. A first acquire, which names the lock alone, would be granted.
+        end(make_failure(errc::misconfigured_backend,
+            "the server is a node of a Redis Cluster: give a prefix with braces, so that all keys share a slot"));
+        return;
+    }
     if (told.may_have_replicas)
         around_.replicas_seen.store(true, std::memory_order_relaxed);
     identity_ = std::move(told.identity);

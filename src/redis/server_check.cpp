@@ -112,6 +112,11 @@ welcome read_welcome(const location& who, const reply_list& replies)
     if (!info.is_error())
         told.identity.process = info_field(info.text, "run_id");
     told.warnings = warnings_of(info);
+    told.in_cluster = hello_field(replies.front(), "mode").text == "cluster";
+    if (told.in_cluster)
+        told.warnings.emplace_back(
+            "the server is a node of a Redis Cluster: colock follows no redirection, so this node has to serve the slot"
+            " of every key, and a failover is followed only if the address leads to the new master");
     told.may_have_replicas = info.is_error() || has_replicas(info);
     return told;
 }

@@ -35,6 +35,8 @@ struct welcome
     remote::lost_requests::identity identity{};
     /// Of settings with which locks are not as safe as they could be.
     std::vector<std::string> warnings{};
+    /// The server is a node of a cluster.
+    bool in_cluster = false;
     /// The server has replicas, one of which may be promoted; or INFO is refused, so that nobody can know.
     bool may_have_replicas = false;
 };

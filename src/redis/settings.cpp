@@ -63,6 +63,13 @@ settings::settings(const options& given)
     group_prefix = base + "g:";
 }
 
+bool settings::has_hash_tag() const noexcept
+{
+    const auto opens = prefix.find('{');
+    const auto closes = opens == prefix.npos ? opens : prefix.find('}', opens);
+    return closes != prefix.npos && closes > opens + 1;
+}
+
 bool settings::reserves(std::string_view key) const
 {
     constexpr std::string_view internal = "{colock}#";

@@ -41,6 +41,8 @@ struct settings
     /// Not a key for users: its name, or what it is stored under, may be that of a key of our own. Other layouts store
     /// locks apart from those.
     [[nodiscard]] bool reserves(std::string_view key) const;
+    /// All keys are in one slot of a cluster.
+    [[nodiscard]] bool has_hash_tag() const noexcept;
     [[nodiscard]] bool plain() const noexcept { return layout == redis::layout::plain; }
 };
 

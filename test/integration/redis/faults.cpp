@@ -254,6 +254,34 @@ BOOST_AUTO_TEST_CASE(a_master_that_may_go_on_without_its_replicas_is_warned_of)
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_node_of_a_cluster_that_has_all_slots_is_used_with_a_warning)
+{
+    redis_server server({"--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port())});
+    BOOST_TEST(server({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"}) == "OK");
+    for (const auto layout : {redis::layout::standard, redis::layout::plain}) {
+        client_side some({.url = server.url(), .prefix = "{app}:", .layout = layout});
+        const auto claim = driver::exclusive("k");
+        some.speak.grant(claim);
+        BOOST_TEST((some.speak.extend(claim, 10s).status == extend_status::extended));
+        some.speak.give_back(claim);
+        some.speak.check_not_held(claim);
+        BOOST_TEST(some.told->warned_of("Cluster"));
+    }
+    client_side some({.url = server.url()});
+    for (const auto& each : {driver::shared("k"), driver::shared("k")})
+        some.speak.grant(each);
+    some.speak.grant_all({driver::exclusive("a"), driver::exclusive("b")});
+    BOOST_TEST(some.speak.list().size() == 4u);
+    for (const auto layout : {redis::layout::standard, redis::layout::plain}) {
+        for (const std::string prefix : {"spread:", "{}:", "}a{:"}) {
+            client_side spread({.url = server.url(), .prefix = prefix, .layout = layout});
+            const auto outcome = spread.speak.create(driver::exclusive("k"));
+            BOOST_TEST(code_of(outcome) == errc::misconfigured_backend);
+            BOOST_TEST(outcome.error->detail.find("braces") != std::string::npos, outcome.error->detail);
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(an_evicting_server_is_warned_of)
 {
     redis_server server({"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"});

@@ -101,6 +101,20 @@ BOOST_AUTO_TEST_CASE(a_server_may_have_replicas_if_it_says_so_or_does_not_tell)
     BOOST_TEST(may_have(error("NOPERM")));
 }
 
+BOOST_AUTO_TEST_CASE(a_node_of_a_cluster_is_warned_of)
+{
+    auto greeting = hello("master");
+    greeting.items.push_back(text("mode"));
+    greeting.items.push_back(text("standalone"));
+    BOOST_TEST(read({greeting, text(safe_server())}).warnings.empty());
+    greeting.items.back() = text("cluster");
+    const auto told = read({greeting, text(safe_server())});
+    BOOST_TEST(!told.refused);
+    BOOST_TEST(told.in_cluster);
+    BOOST_TEST_REQUIRE(told.warnings.size() == 1U);
+    BOOST_TEST(told.warnings[0].find("Cluster") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_command_is_refused_in_the_words_of_each_server)
 {
     for (const char* const refused : {
