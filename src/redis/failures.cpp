@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/failures.hpp"
 
+#include <boost/asio/error.hpp>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -162,6 +164,16 @@ failure_ptr refusal(std::string_view error)
     if (const auto hint = remedy(error); !hint.empty())
         (detail += "; ") += hint;
     return make_failure(refusal_code(error), std::move(detail), server_code(error));
+}
+
+failure_ptr lost_connection(const error_code& code)
+{
+    auto detail = code.message();
+    if (code == asio::error::timed_out)
+        detail = "the server does not answer";
+    else if (code == asio::error::connection_reset)
+        detail = "the server has closed the connection";
+    return make_failure(errc::unavailable, std::move(detail), code);
 }
 
 failure_ptr refusal(const reply& answer)

@@ -26,6 +26,8 @@ namespace colock::redis::detail {
 /// Why a command was refused: a refused command has changed nothing.
 [[nodiscard]] errc refusal_code(std::string_view error) noexcept;
 [[nodiscard]] failure_ptr refusal(std::string_view error);
+/// Why there is no connection. \param code as `link::loss` has it
+[[nodiscard]] failure_ptr lost_connection(const error_code& code);
 /// For a reply of an unexpected shape, or an error.
 [[nodiscard]] failure_ptr refusal(const reply& answer);
 

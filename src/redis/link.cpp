@@ -3,6 +3,7 @@
 
 #include "redis/batch.hpp"
 
+#include <boost/asio/error.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/redis/logger.hpp>
 
@@ -68,7 +69,9 @@ boost::redis::config make_config(const settings& from, const endpoint& where, bo
 
 link::link(const asio::any_io_executor& strand, const settings& config, endpoint where, bool tls,
     asio::ssl::context context, std::uint64_t number)
-    : number_(number), where_(std::move(where)), config_(make_config(config, where_, tls)),
+    : number_(number), where_(std::move(where)),
+      server_name_(config.tls.server_name.empty() ? where_.host : config.tls.server_name),
+      config_(make_config(config, where_, tls)),
       watch_interval_(std::chrono::steady_clock::duration(config.health_interval) / 2),
       life_({.greeting =
                  std::max(silence_limit, static_cast<unsigned>(config.connect_timeout * 2 / config.health_interval)),
@@ -80,13 +83,12 @@ link::link(const asio::any_io_executor& strand, const settings& config, endpoint
     ping_.get_config() = once;
     if (!tls)
         return;
-    const auto& name = config.tls.server_name.empty() ? where_.host : config.tls.server_name;
 #pragma GCC diagnostic push
 // The driver has no other way to name the host that a certificate is checked against.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
     SSL* const handle = connection_.next_layer().native_handle();
 #pragma GCC diagnostic pop
-    remote::expect_host(handle, name);
+    remote::expect_host(handle, server_name_);
 }
 
 void link::run(run_handler ended)
@@ -95,9 +97,30 @@ void link::run(run_handler ended)
         config_, [self = shared_from_this(), ended = std::move(ended)](const error_code& code) mutable {
             self->ended_ = true;
             self->watcher_.cancel();
-            std::move(ended)(self->given_up_ ? make_error_code(boost::redis::error::pong_timeout) : code);
+            std::move(ended)(code);
         });
     watch();
+}
+
+error_code link::loss(const error_code& code) const noexcept
+{
+    if (given_up_)
+        return asio::error::timed_out;
+    // The driver cancels what is under way when it finds the end of the stream.
+    if (code == asio::error::operation_aborted || code == asio::error::eof)
+        return asio::error::connection_reset;
+    return code;
+}
+
+std::string link::certificate_problem()
+{
+    if (!config_.use_ssl)
+        return {};
+#pragma GCC diagnostic push
+// The driver gives no other access to what OpenSSL knows.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    return remote::certificate_problem(connection_.next_layer().native_handle(), server_name_);
+#pragma GCC diagnostic pop
 }
 
 void link::watch()

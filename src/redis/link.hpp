@@ -38,9 +38,13 @@ public:
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
     [[nodiscard]] const endpoint& where() const noexcept { return where_; }
 
-    /// Connects, and works until the connection is lost, closed, or silent for two health intervals: then it ends with
-    /// `boost::redis::error::pong_timeout`.
+    /// Connects, and works until the connection is lost, closed, or silent for two health intervals.
     void run(run_handler ended);
+    /// What `code`, with which run or a request has ended, says of a connection that we have not closed: `timed_out` of
+    /// a silent server, `connection_reset` of one that has closed it.
+    [[nodiscard]] error_code loss(const error_code& code) const noexcept;
+    /// Why the server's certificate was refused, in words; empty: it was not.
+    [[nodiscard]] std::string certificate_problem();
     /// The request and the adapter have to live until the handler is called. The adapter counts what it reads.
     void exec(const boost::redis::request& request, boost::redis::any_adapter adapter, exec_handler done);
     /// Ends when messages have arrived; they are in `messages()`.
@@ -70,6 +74,8 @@ private:
 
     const std::uint64_t number_;
     const endpoint where_;
+    /// What the server's certificate has to be for.
+    const std::string server_name_;
     boost::redis::config config_;
     /// Half a health interval.
     const std::chrono::steady_clock::duration watch_interval_;

@@ -69,8 +69,8 @@ void pipeline::send(batch_ptr next)
     in_flight_.push_back(reading);
     operations_in_flight_ += reading->size();
     link->exec(reading->request(), reader_of(*reading, *link),
-        [self = owner_.keep(*this), on = link, sent = std::move(next), number](
-            const error_code& code, std::size_t) mutable { self->answered(std::move(sent), number, code); });
+        [self = owner_.keep(*this), on = link, sent = std::move(next), number](const error_code& code,
+            std::size_t) mutable { self->answered(std::move(sent), number, code ? on->loss(code) : code); });
 }
 
 // Answers.

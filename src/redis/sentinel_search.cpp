@@ -42,7 +42,7 @@ void sentinel_search::ask(std::size_t which)
         // What waits for a connection in the driver is told that there is none.
         used->close();
         if (self->asked_ == used)
-            self->link_ended(which, code);
+            self->link_ended(which, code == asio::error::operation_aborted ? code : used->loss(code));
     });
 }
 
@@ -61,7 +61,7 @@ void sentinel_search::link_ended(std::size_t which, const error_code& code)
     links_.drop(asked_);
     // Once it has answered, its connection is closed by us.
     if (code && code != asio::error::operation_aborted && !problem_)
-        problem_ = make_failure(errc::unavailable, code.message(), code);
+        problem_ = lost_connection(code);
     if (found_.host.empty())
         ask(which + 1);
     else

@@ -1,10 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/session.hpp"
 
+#include "redis/failures.hpp"
 #include "redis/server_check.hpp"
 
+#include <boost/asio/error.hpp>
 #include <boost/asio/ssl/error.hpp>
-#include <boost/redis/error.hpp>
 
 #include <utility>
 
@@ -85,7 +86,7 @@ void session::connect_to(const endpoint& where)
         // What waits for a connection in the driver is told that there is none.
         used->close();
         if (self->link_ == used)
-            self->link_ended(code);
+            self->link_ended(used->loss(code));
     });
 }
 
@@ -105,12 +106,13 @@ void session::set_up(const failure_ptr& refused, const connection_setup::identit
 void session::link_ended(const error_code& code)
 {
     if (!plan_.open() && code.category() == asio::error::get_ssl_category()) {
-        refuse(make_failure(
-            errc::misconfigured_backend, "no trusted TLS connection to the server: " + code.message(), code));
+        const auto why = link_->certificate_problem();
+        refuse(make_failure(errc::misconfigured_backend,
+            "no trusted TLS connection to the server: " + (why.empty() ? code.message() : why), code));
         return;
     }
-    problem_ = plan_.demoted() ? replica_in_place_of_master() : make_failure(errc::unavailable, code.message(), code);
-    on(code == boost::redis::error::pong_timeout ? event::silent : event::lost, code);
+    problem_ = plan_.demoted() ? replica_in_place_of_master() : lost_connection(code);
+    on(code == asio::error::timed_out ? event::silent : event::lost, code);
 }
 
 void session::fail_to_connect(const failure_ptr& why)

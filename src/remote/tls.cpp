@@ -95,6 +95,27 @@ void expect_host(::SSL* connection, const std::string& name)
     SSL_ctrl(connection, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, const_cast<char*>(name.c_str()));
 }
 
+std::string certificate_problem(const ::SSL* connection, std::string_view name)
+{
+    const auto result = SSL_get_verify_result(connection);
+    switch (result) {
+    case X509_V_OK:
+        return {};
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        return "the certificate is not for " + std::string(name) + "; give the name that it is for as server_name";
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+        return "the certificate is of an unknown authority (" + std::string(X509_verify_cert_error_string(result)) +
+               "); give that authority's ca_file";
+    default:
+        return "the certificate is refused: " + std::string(X509_verify_cert_error_string(result));
+    }
+}
+
 tls_material::stamp::stamp(std::string of) : name(std::move(of))
 {
     struct ::stat seen{};

@@ -27,6 +27,10 @@ void check_tls_options(const tls_options& given, std::string_view backend);
 /// Lets only a certificate pass that carries that name, or that address, and tells the server which name is meant.
 void expect_host(::SSL* connection, const std::string& name);
 
+/// Why the peer's certificate was refused, in words; empty: it was not.
+/// \param name that it had to be for
+[[nodiscard]] std::string certificate_problem(const ::SSL* connection, std::string_view name);
+
 /// The trusted authorities and our certificate, read once and shared by all connections until a file changes.
 ///
 /// Thread safety: none.

@@ -15,7 +15,11 @@ class notes final : public observer
 {
 public:
     void ready(std::string_view) noexcept override { ++readies; }
-    void suspended(std::string_view, const error_code&) noexcept override { ++suspensions; }
+    void suspended(std::string_view, const error_code& why) noexcept override
+    {
+        ++suspensions;
+        loss = why;
+    }
     void reconnected(std::string_view) noexcept override { ++reconnections; }
     void at_risk(std::string_view, const error_code&) noexcept override { ++risks; }
     void warning(std::string_view, std::string_view message) noexcept override { warnings.emplace_back(message); }
@@ -27,6 +31,8 @@ public:
 
     int readies = 0;
     int suspensions = 0;
+    /// The last suspension's reason.
+    error_code loss;
     int reconnections = 0;
     int risks = 0;
     std::vector<std::string> warnings;

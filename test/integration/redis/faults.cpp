@@ -4,6 +4,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <boost/asio/error.hpp>
+
 #include <algorithm>
 
 namespace colock::testing {
@@ -251,6 +253,29 @@ BOOST_AUTO_TEST_CASE(a_master_that_may_go_on_without_its_replicas_is_warned_of)
         some.speak.grant(driver::one_attempt(bounded ? "bounded" : "alone"));
         BOOST_TEST(some.told->warned_of("replicas"));
         BOOST_TEST(some.told->warned_of("min-replicas-to-write") == !bounded);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_was_killed_is_told_from_one_that_does_not_answer)
+{
+    for (const bool is_killed : {true, false}) {
+        redis_server server;
+        client_side some({.url = server.url(), .operation_timeout = 2s, .health_interval = 100ms});
+        some.speak.grant(driver::exclusive("warm"));
+        server.pause();
+        auto asked = start(some.io, some.speak.backend().create(sent_now(driver::exclusive("k"))));
+        some.run_for(50ms);
+        if (is_killed)
+            server.kill();
+        const auto outcome = asked.get(some.io);
+        const error_code expected = is_killed ? asio::error::connection_reset : asio::error::timed_out;
+        BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
+        BOOST_TEST(outcome.error->cause == expected);
+        BOOST_TEST(some.told->loss == expected);
+        const auto later = some.speak.create(driver::exclusive("later"));
+        BOOST_TEST(code_of(later) == errc::unavailable);
+        BOOST_TEST(later.error->detail.find(is_killed ? "refused" : "the server does not answer") != std::string::npos,
+            later.error->detail);
     }
 }
 

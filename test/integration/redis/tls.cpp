@@ -56,23 +56,27 @@ BOOST_AUTO_TEST_CASE(
             some.speak.give_back(holder);
             waiting.get(some.io);
         }
-        const auto fails = [&](tls_options with, errc expected) {
+        const auto fails = [&](tls_options with, errc expected, const std::string& why) {
             client_side some({.url = server.url(), .tls = std::move(with)});
-            BOOST_TEST(code_of(some.speak.create(driver::exclusive("k"))) == expected);
+            const auto outcome = some.speak.create(driver::exclusive("k"));
+            BOOST_TEST(code_of(outcome) == expected);
+            BOOST_TEST(outcome.error->detail.find(why) != std::string::npos, outcome.error->detail);
         };
         auto other_authority = ours;
         other_authority.ca_file = known.file("other.pem");
-        fails(other_authority, errc::misconfigured_backend);
+        fails(other_authority, errc::misconfigured_backend, "unknown authority");
         auto other_name = ours;
         other_name.server_name = "elsewhere.example";
-        fails(other_name, errc::misconfigured_backend);
+        fails(other_name, errc::misconfigured_backend, "not for elsewhere.example");
         auto no_file = ours;
         no_file.ca_file = known.file("absent.pem");
-        fails(no_file, errc::invalid_options);
+        fails(no_file, errc::invalid_options, "ca_file");
     }
     tls_server server(known, "named");
     client_side by_address({.url = server.url(), .tls = ours});
-    BOOST_TEST(code_of(by_address.speak.create(driver::exclusive("k"))) == errc::misconfigured_backend);
+    const auto outcome = by_address.speak.create(driver::exclusive("k"));
+    BOOST_TEST(code_of(outcome) == errc::misconfigured_backend);
+    BOOST_TEST(outcome.error->detail.find("not for 127.0.0.1") != std::string::npos, outcome.error->detail);
     auto by_name = ours;
     by_name.server_name = "named.example";
     client_side some({.url = server.url(), .tls = by_name});
