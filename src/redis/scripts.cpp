@@ -123,7 +123,7 @@ if not set() then
         local time = redis.call('TIME')
         local now = time[1] * 1000 + math.floor(time[2] / 1000)
         if tonumber(last) > now then return busy_with_readers(last - now, '') end
-        sweep(KEYS[1], now, reader)
+        while sweep(KEYS[1], now, reader) == 1000 do end
         if not set() then return busy_with_readers(0, '') end
     end
 end
@@ -195,7 +195,7 @@ if added == 1 or added == 0 and tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]))
 end
 if added == 0 then redis.call('ZADD', KEYS[1], 'XX', expiry, ARGV[1]) end
 if limit > 0 and not alone then
-    sweep(KEYS[1], now, reader)
+    while sweep(KEYS[1], now, reader) == 1000 do end
     if redis.call('ZCARD', KEYS[1]) > limit then
         redis.call('ZREM', KEYS[1], ARGV[1])
         local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
@@ -462,12 +462,10 @@ for i = 2, #KEYS do
             return redis.error_reply(foreign)
         end
     elseif kind == 'zset' and not plain then
-        local first = redis.call('ZRANGE', KEYS[i], 0, 0)[1]
-        local members = string.find(first, reader) and redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES') or {}
-        local last = members[#members - 1]
-        local ours = last and string.find(last, reader)
-        if refuses and not ours then return redis.error_reply(foreign) end
-        for m = 1, ours and #members or 0, 2 do
+        local strangers = look(KEYS[i], reader)
+        if strangers and refuses then return strangers end
+        local members = strangers and {} or redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES')
+        for m = 1, #members, 2 do
             local score = members[m + 1]
             local remaining = score == 'inf' and -1 or score - now
             if (score == 'inf' or remaining > 0) and string.find(members[m], reader) then

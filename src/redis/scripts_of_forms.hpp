@@ -13,7 +13,7 @@ namespace colock::redis::detail {
 // a holder: 32 digits of token and 11 of time, then four texts with a NUL between them; a reader begins with an `s`.
 // look: an error if the first or the last member of a sorted set has another form, else nil and the scores of these
 // two. It never looks at all of them, and returns nothing for what is no sorted set.
-// sweep: removes expired members of that form, some of them if there are very many, and returns how many.
+// sweep: removes expired members of that form, at most 1000 of them, and returns how many.
 // Patterns, because each function costs every run of a script a tenth of a microsecond or two.
 inline constexpr std::string_view form_functions = R"lua(
 local foreign = 'WRONGTYPE the key holds a value of another program'

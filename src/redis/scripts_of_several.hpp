@@ -63,7 +63,7 @@ for i = 1, count do
         if refused then return refused end
         if last == 'inf' then return {0, i, -1, ''} end
         if tonumber(last) > now then return {0, i, last - now, ''} end
-        sweep(KEYS[i], now, reader)
+        while sweep(KEYS[i], now, reader) == 1000 do end
         if redis.call('TYPE', KEYS[i]).ok ~= 'none' then return {0, i, 0, ''} end
     end
 end

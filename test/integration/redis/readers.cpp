@@ -101,6 +101,27 @@ BOOST_AUTO_TEST_CASE(a_semaphore_counts_its_holders)
     f.speak->grant(third);
 }
 
+BOOST_AUTO_TEST_CASE(any_number_of_expired_readers_is_in_nobodys_way)
+{
+    served f;
+    const auto leave_expired_readers = [&] {
+        f.raw({"EVAL",
+            "for i = 1, 3500 do redis.call('ZADD', '{colock}:k', i, 's' .. string.format('%043d', i) .. '\\0\\0\\0') "
+            "end",
+            "0"});
+    };
+    const auto tries = [&](const plain_claim_ptr& claim) {
+        leave_expired_readers();
+        f.speak->grant(claim);
+        f.speak->give_back(claim);
+        BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
+    };
+    tries(driver::one_attempt("k"));
+    tries(driver::shared("k", 2));
+    leave_expired_readers();
+    f.speak->grant_all({driver::exclusive("k"), driver::exclusive("l")});
+}
+
 BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out)
 {
     served f;
