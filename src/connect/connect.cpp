@@ -5,6 +5,7 @@
 #include "core/option_errors.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -22,9 +23,15 @@ std::string all_forms()
 
 } // namespace
 
-std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::string_view url)
+std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::string_view given)
 {
-    const auto scheme = url.substr(0, url.find(':'));
+    std::string url(given);
+    // As schemes are compared, whatever the locale is.
+    for (char& c : std::span(url).first(std::min(url.find(':'), url.size()))) {
+        if (c >= 'A' && c <= 'Z')
+            c = static_cast<char>(c - 'A' + 'a');
+    }
+    const auto scheme = std::string_view(url).substr(0, url.find(':'));
     const auto family = scheme.substr(0, scheme.find('+'));
     const auto all = detail::backends();
     const auto named = std::ranges::find_if(all, [&](const detail::backend& each) {

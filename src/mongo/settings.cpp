@@ -29,11 +29,17 @@ bool is_servers_own(const std::string& database)
     return database == "admin" || database == "local" || database == "config";
 }
 
+void check_database(const std::string& name)
+{
+    if (name.size() > 63 || name.find_first_of(std::string_view("/\\. \"$*<>:|?\0", 13)) != std::string::npos)
+        refuse("the database's name is longer than 63 bytes or has a character that no database's name may have");
+}
+
 void check_names(const settings& all)
 {
-    if (all.database.empty() || all.database.size() > 63 ||
-        all.database.find_first_of(std::string_view("/\\. \"$*<>:|?\0", 13)) != std::string::npos)
-        refuse("the database's name is longer than 63 bytes or has a character that no database's name may have");
+    check_database(all.database);
+    // Not used as one where options name another, but it may be what the user is of.
+    check_database(all.where.database);
     if (is_servers_own(all.database))
         refuse("the database " + all.database + " is the server's own; name another");
     if (all.collection.empty() || all.collection.size() > 120 || all.collection.starts_with("system.") ||

@@ -3,6 +3,7 @@
 
 #include <boost/algorithm/string/predicate.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace colock::mongo::detail {
@@ -70,13 +71,21 @@ location parse_url(std::string_view url)
         from.refuse("the URL has a fragment; a '#' in a password is written %23");
     if (!parameters.empty())
         parameters.remove_prefix(1);
+    std::vector<std::string> names;
     for (const auto each : remote::split(parameters, '&')) {
         if (each.empty())
             continue;
         const auto equals = each.find('=');
         if (equals == std::string_view::npos)
             from.refuse("the URL has a parameter without a value; a '?' in a password is written %3F");
-        parse_parameter(from, where, each.substr(0, equals), from.decoded(each.substr(equals + 1), "parameter"));
+        const auto value = from.decoded(each.substr(equals + 1), "parameter");
+        parse_parameter(from, where, each.substr(0, equals), value);
+        auto name = remote::lower_case(each.substr(0, equals));
+        if (name == "ssl")
+            name = "tls";
+        if (value.empty() || std::ranges::find(names, name) != names.end())
+            from.refuse("the URL's parameter " + name + (value.empty() ? " has no value" : " is given twice"));
+        names.push_back(std::move(name));
     }
     if (where.direct && where.hosts.size() > 1)
         from.refuse("the URL names several hosts, and asks for a direct connection, which is to one");

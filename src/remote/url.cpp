@@ -3,6 +3,8 @@
 
 #include "core/option_errors.hpp"
 
+#include <boost/asio/ip/address_v6.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -25,13 +27,31 @@ int hex_value(char digit)
 std::optional<int> number_in(std::string_view text, int from, int to)
 {
     int value = 0;
+    if (text.starts_with('-'))
+        return std::nullopt;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value < from || value > to)
         return std::nullopt;
     return value;
 }
 
+bool is_in_host_name(char c)
+{
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    return is_letter || c == '-' || c == '_' || c == '.' || static_cast<unsigned char>(c) > 127;
+}
+
 } // namespace
+
+std::string lower_case(std::string_view text)
+{
+    std::string lower(text);
+    for (char& c : lower) {
+        if (c >= 'A' && c <= 'Z')
+            c = static_cast<char>(c - 'A' + 'a');
+    }
+    return lower;
+}
 
 std::string to_text(const endpoint& where)
 {
@@ -56,7 +76,7 @@ url::url(std::string_view text, std::string_view backend, std::string_view examp
     const auto scheme_end = text.find("://");
     if (scheme_end == std::string_view::npos)
         refuse("the URL has no scheme; write " + std::string(example));
-    scheme_ = text.substr(0, scheme_end);
+    scheme_ = lower_case(text.substr(0, scheme_end));
     rest_ = text.substr(scheme_end + 3);
     const auto path_end = std::min(rest_.find_first_of("?#"), rest_.size());
     parameters_ = rest_.substr(path_end);
@@ -69,6 +89,10 @@ url::url(std::string_view text, std::string_view backend, std::string_view examp
         credentials_ = hosts_.substr(0, at + 1);
         hosts_.remove_prefix(at + 1);
     }
+    // Otherwise hosts in front of the last '@' would be taken for a part of the user or the password.
+    if (credentials_.find(',') != std::string_view::npos)
+        refuse("the URL has a ',' in front of its last '@'; write user and password once, in front of all hosts, and a "
+               "',' in them as %2C");
 }
 
 void url::refuse(std::string why) const
@@ -95,6 +119,12 @@ std::size_t url::host_count() const
 
 std::vector<endpoint> url::hosts(std::string_view default_port) const
 {
+    if (path_.find(',') != std::string_view::npos)
+        refuse("the URL has a ',' behind its first '/'; write all hosts in front of one path, " + scheme_ +
+               "://host:port,host:port/path, and a ',' in the path as %2C");
+    if (path_.find('@') != std::string_view::npos)
+        refuse("the URL has an '@' behind its first '/'; a '/' in a user or password is written %2F, and an '@' in the "
+               "path %40");
     std::vector<endpoint> found;
     for (const auto each : split(hosts_, ','))
         found.push_back(parse_host(each, default_port));
@@ -123,9 +153,21 @@ endpoint url::parse_host(std::string_view text, std::string_view default_port) c
     }
     if (host.empty())
         refuse("the URL names no host");
-    if (has_port && !number_in(port, 1, 65535))
+    const auto name = lower_case(decoded(host, "host"));
+    boost::system::error_code no_address;
+    if (text.starts_with('['))
+        static_cast<void>(boost::asio::ip::make_address_v6(name, no_address));
+    if (no_address)
+        refuse("the URL has something other than an IPv6 address between '[' and ']'");
+    if (!text.starts_with('[') && !std::ranges::all_of(name, is_in_host_name))
+        refuse("the URL has a host with a character that no host's name has; write each as host or host:port, without "
+               "spaces");
+    if (!has_port)
+        return {name, std::string(default_port)};
+    const auto number = number_in(port, 1, 65535);
+    if (!number)
         refuse("the URL's port is not a number from 1 to 65535");
-    return {decoded(host, "host"), std::string(has_port ? port : default_port)};
+    return {name, std::to_string(*number)};
 }
 
 std::vector<std::string> url::of_each_host(std::string_view scheme) const

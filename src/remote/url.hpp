@@ -39,6 +39,7 @@ public:
     /// \param example to write instead, if there is no scheme
     url(std::string_view text, std::string_view backend, std::string_view example);
 
+    /// In lower case.
     [[nodiscard]] std::string_view scheme() const noexcept { return scheme_; }
     /// All behind `scheme://`.
     [[nodiscard]] std::string_view rest() const noexcept { return rest_; }
@@ -48,7 +49,8 @@ public:
     [[nodiscard]] std::string_view parameters() const noexcept { return parameters_; }
 
     [[nodiscard]] identity who() const;
-    /// At least one. A port is a number from 1 to 65535.
+    /// At least one. A name is in lower case; a port is a number from 1 to 65535. Refuses a path that hosts or
+    /// credentials may have been mistaken for.
     [[nodiscard]] std::vector<endpoint> hosts(std::string_view default_port) const;
     [[nodiscard]] std::size_t host_count() const;
     /// One URL for each host, with all else repeated.
@@ -65,7 +67,7 @@ private:
     [[nodiscard]] endpoint parse_host(std::string_view text, std::string_view default_port) const;
 
     std::string_view backend_;
-    std::string_view scheme_;
+    std::string scheme_;
     std::string_view rest_;
     /// With the '@', if there is one.
     std::string_view credentials_;
@@ -73,6 +75,9 @@ private:
     std::string_view path_;
     std::string_view parameters_;
 };
+
+/// Letters of ASCII only, whatever the locale is.
+[[nodiscard]] std::string lower_case(std::string_view text);
 
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
 

@@ -18,9 +18,16 @@ bool is_component(std::string_view name)
 
 std::string parse_chroot(const remote::url& from)
 {
-    auto chroot = '/' + from.decoded(from.path(), "path");
-    if (chroot.ends_with('/'))
-        chroot.pop_back();
+    auto path = from.path();
+    if (path.ends_with('/'))
+        path.remove_suffix(1);
+    std::string chroot;
+    for (const auto each : remote::split(path, '/')) {
+        const auto name = from.decoded(each, "path");
+        if (name.find('/') != std::string::npos)
+            from.refuse("the URL's path has an encoded '/', which no node's name may have");
+        (chroot += '/') += name;
+    }
     if (!is_path(chroot) || chroot.size() > longest_chroot)
         from.refuse("the URL's path is no path of a node: at most 255 printable characters of ASCII, without an empty "
                     "component, '.' or '..'");

@@ -19,7 +19,8 @@ namespace colock::mongo {
 struct options
 {
     /// `mongodb://[user:password@]host[:port][,host[:port]]...[/database][?parameters]`, port 27017. Several hosts are
-    /// members of one replica set. All names are percent-decoded. Parameters:
+    /// members of one replica set. All names are percent-decoded; a ',' in the user, password or database is written
+    /// `%2C`. Parameters, each at most once:
     /// - `replicaSet`: the name that every member must have
     /// - `directConnection=true`: the one host that is named, whatever it says of others
     /// - `authSource`: the database that knows the user; default: the database of the path, else `admin`

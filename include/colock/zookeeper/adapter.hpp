@@ -50,8 +50,9 @@ struct access_right
 struct options
 {
     /// `zookeeper://[user:password@]host[:port][,host[:port]]...[/chroot]`, port 2181, chroot `/colock`, which is made
-    /// when it is missing. User and password are percent-decoded; they are told to the server as digest credentials,
-    /// over a connection that is not encrypted.
+    /// when it is missing. One chroot follows all hosts. User, password and chroot are percent-decoded; a ',' in them
+    /// is written `%2C`. User and password are told to the server as digest credentials, over a connection that is not
+    /// encrypted.
     std::string url = "zookeeper://127.0.0.1:2181";
     zookeeper::layout layout = zookeeper::layout::standard;
     /// In place of those in the URL.

@@ -54,6 +54,7 @@ BOOST_AUTO_TEST_CASE(the_least_names_a_host)
     for (const auto* const text : {"mongodb://h", "mongodb://h/", "mongodb://h/?", "mongodb://h?"})
         BOOST_TEST((parse_url(text) == location{.hosts = {{"h", "27017"}}}), text);
     BOOST_TEST(parse_url("mongodb://h/?directConnection=true").direct);
+    BOOST_TEST((parse_url("MONGODB://H") == location{.hosts = {{"h", "27017"}}}));
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_used_is_refused_without_repeating_it)
@@ -62,7 +63,11 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_used_is_refused_without_repeating_it)
              "mongodb://secret@h", "mongodb://:secret@h", "mongodb://me:@h", "mongodb://h/?secret=1",
              "mongodb://h/?secret", "mongodb://h/#secret", "mongodb://h/?tls=secret", "mongodb://h/?w=1",
              "mongodb://h/?authMechanism=PLAIN", "mongodb://a,b/?directConnection=true",
-             "mongodb://h/?tlsCAFile=secret", "mongodb+srv://secret.example", "mongodb://h/a%00secret"})
+             "mongodb://h/?tlsCAFile=secret", "mongodb+srv://secret.example", "mongodb://h/a%00secret",
+             "MongoDB+SRV://secret.example", "mongodb://h1/secret,h2", "mongodb://h1:1/secret,h2:1/secret",
+             "mongodb://me:12/secret@h", "mongodb://me:secret@h1,me:secret@h2", "mongodb://%2Fsecret.sock",
+             "mongodb://h/?tls=true&ssl=false", "mongodb://h/?replicaSet=a&replicaset=secret",
+             "mongodb://h/?replicaSet=", "mongodb://h/?authSource=", "mongodb://h1, secret/"})
         check_refused({.url = text});
 }
 
@@ -92,6 +97,7 @@ BOOST_AUTO_TEST_CASE(options_out_of_their_ranges_are_refused)
 {
     const std::string url = "mongodb://h";
     check_refused({.url = url, .database = "a.b"});
+    check_refused({.url = url + "/secret/x", .database = "a"});
     check_refused({.url = url, .database = "admin"});
     check_refused({.url = url, .collection = ""});
     check_refused({.url = url, .collection = "system.locks"});

@@ -53,6 +53,9 @@ BOOST_AUTO_TEST_CASE(each_form_is_understood)
     is("redis+unix:///run/r.sock?db=4", {.socket_path = "/run/r.sock", .database = 4});
     is("redis+sentinel://:p@a,b:2/main/3",
         {.hosts = {{"a", "26379"}, {"b", "2"}}, .master = "main", .password = "p", .database = 3});
+    is("REDISS://H", {.tls = true, .hosts = {{"h", "6379"}}});
+    is("Redis+Unix:///Run/r@1,a.sock", {.socket_path = "/Run/r@1,a.sock"});
+    is("redis+sentinel://a/Main%2C1", {.hosts = {{"a", "26379"}}, .master = "Main,1"});
     is("rediss+sentinel://a/main", {.tls = true, .hosts = {{"a", "26379"}}, .master = "main"});
 }
 
@@ -63,6 +66,9 @@ BOOST_AUTO_TEST_CASE(what_is_refused_is_not_repeated)
              "redis://u:secret@h?x=1", "redis://u:secret%0a@h", "redis://u:secret%zz@h", "redis://u:secret%4",
              "redis://secret@h", "redis://u:secret@a,b", "redis://u:secret@[::1", "redis://u:secret@[::1]x",
              "redis+unix://relative", "redis+unix:///s?secret=1", "redis+sentinel://u:secret@h",
+             "redis+sentinel://a:1/secret,b:1", "redis+sentinel://a/secret,b/secret",
+             "redis+sentinel://u:1/secret@a/main", "redis+sentinel://u:secret@a,u:secret@b/main",
+             "redis://u:12/secret@h", "redis://h/-0", "redis://%2Fsecret.sock", "redis://h, secret",
              "redis+sentinel://u:secret@h/main/x", "redis+sentinel://u:secret@h/main/1/2"})
     {
         BOOST_TEST_CONTEXT(url)
@@ -110,9 +116,14 @@ BOOST_AUTO_TEST_CASE(connect_knows_its_schemes)
     BOOST_TEST(made("redis+sentinel://h/main") == "redis");
     BOOST_TEST(made("redis+quorum://u:p@a,b:2,c/1") == "redis quorum");
     BOOST_TEST(made("rediss+quorum://a,b,c") == "redis quorum");
+    BOOST_TEST(made("MEMORY:") == "memory");
+    BOOST_TEST(made("Redis://h") == "redis");
+    BOOST_TEST(made("REDIS+Quorum://a,b,c") == "redis quorum");
     for (const auto* url : {"", "memory", "secret", "secret://h", "redis", "etcd://u:secret@h",
              "redis+quorum://u:secret@a,b", "redis+quorum://u:secret@a,,c", "redis+quorum://u:secret@a,a,b",
-             "redis+other://u:secret@h", "redis+quorum", "rediss+"})
+             "redis+quorum://u:secret@a,A,b", "redis+quorum://secret:6379,secret:06379,b",
+             "redis+quorum://secret/1,b/1,c/1", "redis+quorum://u:secret@a,u:secret@b,u:secret@c", "memory:secret",
+             "memory://secret/", "redis+other://u:secret@h", "redis+quorum", "rediss+"})
     {
         BOOST_TEST_CONTEXT(url)
         {

@@ -47,6 +47,16 @@ BOOST_AUTO_TEST_CASE(what_is_left_out_is_empty)
     BOOST_TEST(bare.number("", 9, "database") == 0);
 }
 
+BOOST_AUTO_TEST_CASE(scheme_and_host_names_are_compared_in_lower_case)
+{
+    const auto all = parsed("MongoDB+SRV://Me:Secret@Host-A.Example,[FE80::A]:007/Db");
+    BOOST_TEST(all.scheme() == "mongodb+srv");
+    BOOST_TEST(all.who().user == "Me");
+    BOOST_TEST(all.who().password.value() == "Secret");
+    BOOST_TEST((all.hosts("1") == std::vector<endpoint>{{"host-a.example", "1"}, {"fe80::a", "7"}}));
+    BOOST_TEST(all.path() == "Db");
+}
+
 BOOST_AUTO_TEST_CASE(each_host_gets_an_url_of_its_own)
 {
     const auto urls = parsed("x+quorum://u:p%2f@a,b:2,[::1]/3").of_each_host("x");
@@ -84,6 +94,17 @@ BOOST_AUTO_TEST_CASE(a_refusal_names_the_piece_and_repeats_nothing_of_it)
         {"s://secret%:x@h", "the URL's user has a '%'"},
         {"s://u:secret@h%00", "the URL's host holds"},
         {"s://h/%zz", "the URL's path has a '%'"},
+        {"s://h1:1/secret,h2:1/secret", "write all hosts in front of one path, s://host:port,host:port/path"},
+        {"s://h1/,secret", "write all hosts in front of one path"},
+        {"s://u:12/secret@h", "a '/' in a user or password is written %2F"},
+        {"s://u:secret@h1,u:secret@h2", "write user and password once"},
+        {"s://h1:1,u:secret@h2", "write user and password once"},
+        {"s://h1, secret", "a character that no host's name has"},
+        {"s://%2Fsecret.sock", "a character that no host's name has"},
+        {"s://h1;secret", "a character that no host's name has"},
+        {"s://[secret]:1", "something other than an IPv6 address"},
+        {"s://h:-1", "port"},
+        {"s://h/-0", "the URL's number is not a number from 0 to 9"},
         {"s://h/10", "the URL's number is not a number from 0 to 9"},
     };
     for (const auto& [text, why] : refused) {
@@ -92,7 +113,9 @@ BOOST_AUTO_TEST_CASE(a_refusal_names_the_piece_and_repeats_nothing_of_it)
             BOOST_TEST(refusal_of(text).find(why) != std::string::npos, refusal_of(text));
         }
     }
-    BOOST_TEST(refusal_of("s://u:secret@h:65535/9").empty());
+    for (const auto* text : {"s://u:secret@h:65535/9", "s://u%2C:sec%2Cret@h/9", "s://u:p@secret@h_1.x-y./9",
+             "s://[fe80::1%251]:1/9", "s://xn--secret/9"})
+        BOOST_TEST(refusal_of(text).empty(), text);
 }
 
 BOOST_AUTO_TEST_CASE(an_endpoint_is_told_as_it_is_written)

@@ -28,14 +28,32 @@ BOOST_AUTO_TEST_CASE(the_least_names_a_server)
     BOOST_TEST(parse_url("zookeeper://h/locks/").chroot == "/locks");
 }
 
+BOOST_AUTO_TEST_CASE(a_chroot_behind_each_host_is_refused_with_the_right_form)
+{
+    for (const auto* const text : {"zookeeper://h1:2181/locks,h2:2181/locks", "zookeeper://h1/locks,h2/locks,h3/locks",
+             "zookeeper://h1/locks,h2"})
+    {
+        try {
+            static_cast<void>(parse_url(text));
+            BOOST_ERROR("taken: " << text);
+        } catch (const validation_error& refused) {
+            BOOST_TEST(std::string(refused.what()).find("zookeeper://host:port,host:port/path") != std::string::npos,
+                refused.what());
+        }
+    }
+    BOOST_TEST(parse_url("zookeeper://h/locks%2Ch2").chroot == "/locks,h2");
+    BOOST_TEST(parse_url("ZooKeeper://h/Locks").chroot == "/Locks");
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_used_is_refused_without_repeating_it)
 {
-    for (const std::string text :
-        {"h:2181", "redis://h", "zookeeper://", "zookeeper://h,", "zookeeper://h:0", "zookeeper://secret@h",
-            "zookeeper://:secret@h", "zookeeper://me:@h", "zookeeper://m%3Ae:secret@h", "zookeeper://h/secret//b",
-            "zookeeper://h//", "zookeeper://h/./secret", "zookeeper://h/secret/..", "zookeeper://h/zookeeper",
-            "zookeeper://h/zookeeper/secret", "zookeeper://h/secret%01", "zookeeper://h/secret%7F",
-            "zookeeper://h/secret%C3%BC", "zookeeper://h?secret=1", "zookeeper://h/a#secret"})
+    for (const std::string text : {"h:2181", "redis://h", "zookeeper://", "zookeeper://h,", "zookeeper://h:0",
+             "zookeeper://secret@h", "zookeeper://:secret@h", "zookeeper://me:@h", "zookeeper://m%3Ae:secret@h",
+             "zookeeper://h/secret//b", "zookeeper://h//", "zookeeper://h/./secret", "zookeeper://h/secret/..",
+             "zookeeper://h/zookeeper", "zookeeper://h/zookeeper/secret", "zookeeper://h/secret%01",
+             "zookeeper://h/secret%7F", "zookeeper://h/secret%C3%BC", "zookeeper://h?secret=1",
+             "zookeeper://h/a#secret", "zookeeper://me:12/secret@h", "zookeeper://h/secret%2Fb",
+             "zookeeper://h1,me:secret@h2", "zookeeper://h1;secret"})
     {
         try {
             static_cast<void>(parse_url(text));
