@@ -49,8 +49,9 @@ struct answer
 /// that does not prove that it knows the password, too.
 inline constexpr std::int32_t authentication_failed = 18;
 
-/// ImmutableField: the code with which our statements fail on purpose if they may change nothing. In reply to any
-/// command but an update with several statements, it means that the document of the key belongs to another program.
+/// ImmutableField: the code with which our statements fail on purpose if they may change nothing, as MongoDB says it.
+/// Other servers have another number, which `server_check` learns. In reply to any command but an update with several
+/// statements, it means that the document of the key belongs to another program.
 inline constexpr std::int32_t changes_nothing = 66;
 
 /// What a failed command means.

@@ -155,7 +155,7 @@ void client::send_together()
         members.front()->go_alone();
         return;
     }
-    const auto made = std::make_shared<joint>(config_, members);
+    const auto made = std::make_shared<joint>(config_, members, all.talks.no_change_code());
     for (const auto& each : members)
         each->travel_with(made);
     all.travelling.push_back(made);

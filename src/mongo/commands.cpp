@@ -315,21 +315,24 @@ string with_fields(const string& changed)
 {
     return R"({"q":)" + by_key + R"(,"u":{"$set":)" + changed + "}}";
 }
+string check_of(std::initializer_list<string> statements)
+{
+    return R"({"update":"?c","updates":)" + list(statements) +
+           R"(,"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
+}
 string check_join()
 {
     const string another = R"("?u")";
     const auto anew = join_first_exclusive(true, another, R"("?l")");
-    return R"({"update":"?c","updates":)" +
-           list({// Nothing is there, then one holds it.
-               join_release_exclusive(another), join_first_exclusive(true), join_release_exclusive(another),
-               join_first_exclusive(true, another), join_release_exclusive(),
-               // It is free, but not with a fence that was given already; nor where readers are, nor for a token that
-               // is refused.
-               join_first_exclusive(true, another), with_fields(R"({"hx":"?l"})"), anew,
-               with_fields(R"({"hx":0,"d":[{"t":"?t","x":0},{"t":"?u","x":"?l"}]})"), anew,
-               // It belongs to another program.
-               R"({"q":)" + by_key + R"(,"u":{"f":"?f","n":1}})", anew, joined(create_shared(false, true))}) +
-           R"(,"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
+    return check_of({// Nothing is there, then one holds it.
+        join_release_exclusive(another), join_first_exclusive(true), join_release_exclusive(another),
+        join_first_exclusive(true, another), join_release_exclusive(),
+        // It is free, but not with a fence that was given already; nor where readers are, nor for a token that
+        // is refused.
+        join_first_exclusive(true, another), with_fields(R"({"hx":"?l"})"), anew,
+        with_fields(R"({"hx":0,"d":[{"t":"?t","x":0},{"t":"?u","x":"?l"}]})"), anew,
+        // It belongs to another program.
+        R"({"q":)" + by_key + R"(,"u":{"f":"?f","n":1}})", anew, joined(create_shared(false, true))});
 }
 
 string extend_exclusive(bool has_ttl)
@@ -507,6 +510,7 @@ commands make_all()
         .join_release_exclusive = outline(join_release_exclusive()),
         .join_release_shared = outline(join_release_shared()),
         .check_join = outline(check_join()),
+        .check_code = outline(check_of({join_release_exclusive(R"("?u")")})),
         .look = outline(R"({"projection":)" + shown_of_locks + R"(,"limit":"?n","batchSize":"?n","singleBatch":true})"),
         .release_exclusive = outline(release_exclusive()),
         .release_shared = outline(release_shared()),

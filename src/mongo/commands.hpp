@@ -55,6 +55,8 @@ struct commands
     /// An update of whose statements some are done, and the others fail: as `server_check` knows. The first that is
     /// done gives the document its fence, by which `forget` finds what is left of a check that was cut off.
     outline check_join;
+    /// The first of those, which fails, alone.
+    outline check_code;
     /// Behind the collection and the filter: what the answer to `findAndModify` has, of `n` documents.
     outline look;
 

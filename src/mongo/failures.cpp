@@ -46,6 +46,10 @@ constexpr std::int32_t duplicate_key = 11000;
 /// TypeMismatch, ConversionFailure, $add, $map, $size, $filter, $concatArrays, $in, $mergeObjects: of operands.
 constexpr std::array type_errors{14, 241, 16554, 16883, 17124, 28651, 28664, 40081, 40400};
 
+/// DocumentValidationFailure, InvalidOptions, CommandNotSupportedOnView, DocTooLargeForCapped,
+/// CannotGrowDocumentInCappedNamespace.
+constexpr std::array unsuitable{121, 72, 166, 116, 10003};
+
 /// Of updates and deletes: the answer as such is one of success.
 bool has_write_error(const answer& got) noexcept
 {
@@ -152,7 +156,14 @@ bool is_leaving(const answer& got) noexcept
     return got.what == answer::kind::unsent || (got.spoils && got.code != 0 && !is_one_of(denials, got.code));
 }
 
-failure_ptr failure_of(const answer& got)
+bool has_other_meaning(std::int32_t code) noexcept
+{
+    return code == 0 || is_one_of(conflicts, code) || is_one_of(not_primary, code) || is_one_of(broken_off, code) ||
+           is_one_of(interruptions, code) || is_one_of(not_for_now, code) || is_one_of(denials, code) ||
+           is_one_of(type_errors, code) || is_one_of(unsuitable, code);
+}
+
+failure_ptr failure_of(const answer& got, std::int32_t no_change_code)
 {
     switch (judge(got)) {
     case verdict::done:
@@ -175,7 +186,7 @@ failure_ptr failure_of(const answer& got)
     }
     if (is_one_of(not_for_now, got.code))
         return not_now(got);
-    if (got.code == changes_nothing || is_about_types(got))
+    if (got.code == no_change_code || is_about_types(got))
         return foreign_document();
     if (const auto reason = reason_in(got); !reason.empty())
         return unsuitable_collection(reason);

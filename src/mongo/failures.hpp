@@ -34,7 +34,10 @@ enum class verdict : unsigned char
 [[nodiscard]] bool is_leaving(const answer& got) noexcept;
 
 /// For what is not done. The server's own text stays out of it: it may repeat what it was asked.
-[[nodiscard]] failure_ptr failure_of(const answer& got);
+/// \param no_change_code with which that server refuses what may change nothing
+[[nodiscard]] failure_ptr failure_of(const answer& got, std::int32_t no_change_code = changes_nothing);
+/// A server says something else with that code, so it cannot be the one for what may change nothing.
+[[nodiscard]] bool has_other_meaning(std::int32_t code) noexcept;
 
 /// The document of a key belongs to another program.
 [[nodiscard]] failure_ptr foreign_document();

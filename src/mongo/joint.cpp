@@ -113,7 +113,8 @@ bool statement_errors::accounts_for(std::size_t count) const noexcept
            done_ + static_cast<std::int64_t>(failed_.size()) == static_cast<std::int64_t>(count);
 }
 
-joint::joint(const settings& config, std::span<const member_ptr> members) : database_(config.database)
+joint::joint(const settings& config, std::span<const member_ptr> members, std::int32_t no_change_code)
+    : database_(config.database), no_change_code_(no_change_code)
 {
     members_.reserve(members.size());
     // What gives locks back comes first: others may ask for those.
@@ -174,7 +175,7 @@ void joint::performed()
         const auto* const error = errors.find(i);
         if (!is_told)
             member->hear_failed(updated_);
-        else if (error && error->code != changes_nothing)
+        else if (error && error->code != no_change_code_)
             member->hear_failed(*error);
         else if (error)
             member->hear_refused();

@@ -51,7 +51,8 @@ class joint final : public task
 public:
     using member_ptr = boost::intrusive_ptr<joining_operation>;
 
-    joint(const settings& config, std::span<const member_ptr> members);
+    /// \param no_change_code with which the server refuses a statement that may change nothing
+    joint(const settings& config, std::span<const member_ptr> members, std::int32_t no_change_code = changes_nothing);
     ~joint() override;
 
     [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
@@ -75,6 +76,7 @@ private:
     };
 
     const std::string database_;
+    const std::int32_t no_change_code_;
     std::vector<member> members_;
     document update_;
     /// Empty: nobody wants it.

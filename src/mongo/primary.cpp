@@ -204,7 +204,7 @@ void primary::found(const finding& what)
         if (const auto kept = all.lock(); kept && plan_.open())
             stale();
     });
-    if (is_checked_)
+    if (where_.name() == checked_)
         opened();
     else
         check();
@@ -214,17 +214,21 @@ void primary::check()
 {
     check_ = std::make_shared<server_check>(
         config_, lanes_, clock_, [self = owner_.keep(*this)](const failure_ptr& why) { self->checked(why); });
-    check_->start();
+    if (checked_.empty())
+        check_->start();
+    else
+        check_->learn_code();
 }
 
 void primary::checked(const failure_ptr& why)
 {
-    check_ = nullptr;
+    const auto ended = std::exchange(check_, nullptr);
     if (why) {
         fail_to_connect(why);
         return;
     }
-    is_checked_ = true;
+    no_change_code_ = ended->no_change_code();
+    checked_ = where_.name();
     opened();
 }
 

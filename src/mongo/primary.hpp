@@ -17,9 +17,11 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace colock::mongo::detail {
 
@@ -65,6 +67,8 @@ public:
     [[nodiscard]] bool accepts_unconfirmed(const answer& to_confirmation);
 
     [[nodiscard]] const server_clock& clock() const noexcept { return clock_; }
+    /// With which the server in use, or the last, refuses what may change nothing.
+    [[nodiscard]] std::int32_t no_change_code() const noexcept { return no_change_code_; }
     /// A server of a replica set has change streams.
     [[nodiscard]] bool has_change_streams() const noexcept { return is_member_; }
     /// The server in use, or the last.
@@ -102,8 +106,10 @@ private:
     std::optional<login> login_;
     bool used_ = false;
     bool is_member_ = false;
-    /// The server's kind carries our commands out as they are meant: so do those that follow it.
-    bool is_checked_ = false;
+    /// The last server that carries our commands out as they are meant; empty: none. So do those that follow it, but
+    /// each has its own code.
+    std::string checked_;
+    std::int32_t no_change_code_ = changes_nothing;
     destination where_;
     server_clock clock_;
     std::shared_ptr<scout> scout_;

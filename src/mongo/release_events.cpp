@@ -27,9 +27,11 @@ constexpr lease_clock::duration stream_linger = 1s;
 constexpr lease_clock::duration longest_wait = 10s;
 /// For which a server waits for the next change.
 constexpr auto longest_answer = 1000ms;
-/// A server of its own has no change streams (IllegalOperation, CommandNotSupported, Location40573); or this user may
-/// not have them (Unauthorized).
-constexpr std::array without_streams{20, 115, 40573, 13};
+/// This user may not have change streams (Unauthorized).
+constexpr std::int32_t unauthorized = 13;
+/// The server has none: as one of its own (IllegalOperation, CommandNotSupported, Location40573), or as one of another
+/// make (NotImplemented, Unrecognized pipeline stage).
+constexpr std::array without_streams{20, 115, 40573, 238, 40324, unauthorized};
 
 void wake_all(remote::wait_sources::completions ended)
 {
@@ -137,9 +139,12 @@ void release_events::opened(const answer& got)
         return;
     }
     const bool denied = std::ranges::find(without_streams, got.code) != without_streams.end();
-    if (denied && requests_.has_change_streams())
+    if (denied && got.code == unauthorized)
         reports_.warn_once("this user may not have change streams (code " + std::to_string(got.code) +
                            "), so waiters poll; grant find and changeStream on the collection");
+    else if (denied && requests_.has_change_streams())
+        reports_.warn_once("the server has no change streams (code " + std::to_string(got.code) +
+                           "), so waiters poll every poll_interval");
     if (judge(got) == verdict::later || judge(got) == verdict::unknown) {
         close();
         return;

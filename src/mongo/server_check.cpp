@@ -3,7 +3,6 @@
 
 #include "mongo/commands.hpp"
 #include "mongo/failures.hpp"
-#include "mongo/joint.hpp"
 #include "mongo/lock_view.hpp"
 #include "mongo/query.hpp"
 
@@ -18,6 +17,7 @@ namespace colock::mongo::detail {
 namespace {
 
 constexpr std::int64_t ttl = 60'000;
+constexpr auto allowed_change = "a statement that may change nothing did not fail, or another did";
 
 const outline& removal()
 {
@@ -191,6 +191,30 @@ void server_check::look(const outline& command, finder find_reason, void (server
     });
 }
 
+bool server_check::take_code(const statement_errors& errors)
+{
+    const auto* const error = errors.find(0);
+    if (error && has_other_meaning(error->code))
+        return is_done(*error);
+    if (!error) {
+        misread(allowed_change);
+        return false;
+    }
+    no_change_code_ = error->code;
+    return true;
+}
+
+void server_check::learn_code()
+{
+    ask(commands::get().check_code, first_, 1, [self = shared_from_this()](const answer& got) {
+        const statement_errors errors(got.reply);
+        if (got.what != answer::kind::done || lacks_confirmation(got))
+            static_cast<void>(self->is_done(got));
+        else if (self->take_code(errors))
+            self->end(nullptr);
+    });
+}
+
 void server_check::try_joined()
 {
     ask(commands::get().check_join, first_, 1, [self = shared_from_this()](const answer& got) {
@@ -199,23 +223,22 @@ void server_check::try_joined()
             static_cast<void>(self->is_done(got));
             return;
         }
-        const auto fails_as = [&](std::size_t which) {
-            const auto* const error = errors.find(which);
-            return error ? error->code : 0;
-        };
-        constexpr std::array expected{changes_nothing, 0, changes_nothing, changes_nothing, 0, changes_nothing, 0,
-            changes_nothing, 0, changes_nothing, 0, changes_nothing, changes_nothing};
-        bool is_right = errors.accounts_for(expected.size());
-        for (std::size_t i = 0; i < expected.size(); ++i) {
+        if (!self->take_code(errors))
+            return;
+        constexpr std::array is_refused{
+            true, false, true, true, false, true, false, true, false, true, false, true, true};
+        bool is_right = errors.accounts_for(is_refused.size());
+        for (std::size_t i = 0; i < is_refused.size(); ++i) {
             const auto* const error = errors.find(i);
-            if (error && error->code != changes_nothing && !self->is_done(*error))
+            // What has to be done may fail with that code as well, where it is the server's for anything.
+            if (error && (!is_refused[i] || error->code != self->no_change_code_) && !self->is_done(*error))
                 return;
-            is_right = is_right && fails_as(i) == expected[i];
+            is_right = is_right && is_refused[i] == (error != nullptr);
         }
         if (is_right)
             self->take_step(0);
         else
-            self->misread("a statement that may change nothing did not fail, or another did");
+            self->misread(allowed_change);
     });
 }
 
@@ -231,7 +254,7 @@ bool server_check::is_done(const answer& got)
 {
     if (judge(got) == verdict::done)
         return true;
-    if (got.what == answer::kind::refused && (got.code == changes_nothing || is_about_types(got))) {
+    if (got.what == answer::kind::refused && (got.code == no_change_code_ || is_about_types(got))) {
         misread("it refuses an update (code " + std::to_string(got.code) + ')');
         return false;
     }
@@ -243,7 +266,7 @@ bool server_check::is_done(const answer& got)
 void server_check::answered(std::size_t which, const answer& got)
 {
     const bool is_last = which == steps.size();
-    if (!is_last && !steps[which].is_right && got.what == answer::kind::refused && got.code == changes_nothing) {
+    if (!is_last && !steps[which].is_right && got.what == answer::kind::refused && got.code == no_change_code_) {
         take_step(which + 1);
         return;
     }

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "mongo/joint.hpp"
 #include "mongo/lanes.hpp"
 #include "mongo/outline.hpp"
 #include "mongo/question.hpp"
@@ -11,6 +12,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,9 +32,13 @@ public:
 
     server_check(const settings& config, std::shared_ptr<lanes> on, const server_clock& clock, handler ended);
 
-    /// Once.
+    /// Once, one of the two: checks all of it; or, of a server whose kind was checked, learns the code alone.
     void start() { look_at_collection(); }
+    void learn_code();
     void stop() noexcept;
+
+    /// With which the server refuses what may change nothing, once it was found usable.
+    [[nodiscard]] std::int32_t no_change_code() const noexcept { return no_change_code_; }
 
 private:
     struct step;
@@ -45,6 +51,8 @@ private:
     using finder = std::string (*)(const document& reply);
     void look(const outline& command, finder find_reason, void (server_check::*then)());
     void try_joined();
+    /// From the first of those statements, which may change nothing. False: there is none, and it has ended.
+    [[nodiscard]] bool take_code(const statement_errors& errors);
     void ask(const outline& which, const std::string& who, std::int64_t number, question::handler then);
     /// It was done; else it has ended.
     [[nodiscard]] bool is_done(const answer& got);
@@ -63,6 +71,7 @@ private:
     const document owner_;
     const std::string first_;
     const std::string second_;
+    std::int32_t no_change_code_ = changes_nothing;
 };
 
 } // namespace colock::mongo::detail

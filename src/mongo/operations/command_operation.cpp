@@ -76,7 +76,7 @@ void command_operation::answered(const answer& got, const question::handler& the
         end_failed(delivery::unanswered, failure_of(got));
         return;
     case verdict::refused:
-        end_failed(delivery::answered, failure_of(got));
+        end_failed(delivery::answered, failure_of(got, talks().no_change_code()));
         return;
     }
 }

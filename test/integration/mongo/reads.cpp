@@ -4,6 +4,7 @@
 #include "support/driver.hpp"
 #include "support/print.hpp"
 #include "support/rig.hpp"
+#include "two_members.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -27,36 +28,18 @@ document refusal(int code)
 
 const std::string confirmation = R"("confirm")";
 
-/// Two members of a replica set, of which one is the primary. The other does what a member does that has stepped down:
-/// it refuses writes, and answers reads from the data that it had.
-struct two_members : mongo_scene
+/// The member that is not the primary does what one does that has stepped down: it refuses writes, and answers reads
+/// from the data that it had.
+struct stale_member : two_members
 {
-    two_members()
+    stale_member()
     {
-        for (auto* const each : {&first, &second}) {
-            each->introduce([this, each](const document& said) { return hello_of(each == primary, said); });
+        for (auto* const each : {&first, &second})
             each->say([this, each](const go_between::request& what) { return answer_of(*each, what); });
-        }
     }
-    ~two_members() { static_cast<void>(run(ours.shutdown(5s))); }
-
-    void step_down() { primary = &second; }
+    ~stale_member() { static_cast<void>(run(ours.shutdown(5s))); }
 
 private:
-    [[nodiscard]] document hello_of(bool writes, const document& said) const
-    {
-        document made;
-        bson_copy_to_excluding_noinit(said.get(), made.get(), "isWritablePrimary", "ismaster", "secondary", "setName",
-            "hosts", "me", "primary", nullptr);
-        const auto name = [](const go_between& each) { return "127.0.0.1:" + std::to_string(each.port()); };
-        const auto more =
-            document::from_json(R"({"isWritablePrimary":)"s + (writes ? "true" : "false") + R"(,"ismaster":)" +
-                                (writes ? "true" : "false") + R"(,"secondary":)" + (writes ? "false" : "true") +
-                                R"(,"setName":"rs0","hosts":[")" + name(first) + R"(",")" + name(second) +
-                                R"("],"primary":")" + name(*primary) + "\"}");
-        bson_concat(made.get(), more.get());
-        return made;
-    }
     document answer_of(const go_between& by, const go_between::request& what)
     {
         if (&by == primary) {
@@ -79,13 +62,8 @@ private:
     }
 
 protected:
-    go_between first{io, server->port()};
-    go_between second{io, server->port()};
-    go_between* primary = &first;
     std::map<std::string, std::string> old_data;
-    const locker ours = add({.url = "mongodb://127.0.0.1:" + std::to_string(first.port()) +
-                                    ",127.0.0.1:" + std::to_string(second.port()) + "/?replicaSet=rs0",
-        .idle_timeout = 10min});
+    const locker ours = add(options(url()));
     const locker theirs = add();
 };
 
@@ -152,7 +130,7 @@ struct noted_reads : mongo_scene
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(mongo_reads_of_members, two_members, *boost::unit_test::precondition(has_mongodb))
+BOOST_FIXTURE_TEST_SUITE(mongo_reads_of_members, stale_member, *boost::unit_test::precondition(has_mongodb))
 
 BOOST_AUTO_TEST_CASE(a_member_that_has_stepped_down_is_not_asked_whether_a_key_is_locked)
 {

@@ -151,4 +151,12 @@ BOOST_AUTO_TEST_CASE(unsuitable_collections_are_told_by_their_names)
     check_named(14, "$add only supports numeric or date types, not string", "is another program's");
 }
 
+BOOST_AUTO_TEST_CASE(code_of_another_meaning_is_told_from_one_that_a_server_has_of_its_own)
+{
+    for (const int code : {0, 11000, 112, 10107, 50, 11601, 175, 13, 14, 121})
+        BOOST_TEST(has_other_meaning(code), code);
+    for (const int code : {changes_nothing, 33685634})
+        BOOST_TEST(!has_other_meaning(code), code);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

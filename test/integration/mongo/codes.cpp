@@ -1,0 +1,149 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "go_between.hpp"
+#include "locker_scene.hpp"
+#include "support/rig.hpp"
+#include "two_members.hpp"
+
+#include <colock/retry.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colock::testing {
+namespace {
+
+using namespace std::string_literals;
+using document = mongo::detail::document;
+
+/// What FerretDB 2 and DocumentDB report where MongoDB reports 66.
+constexpr int ferretdb_code = 33685634;
+
+/// \param begin_at statement of an update from which on the code is another one
+document with_code(const document& reply, int code, std::size_t begin_at = 0)
+{
+    constexpr std::string_view known = R"("code" : 66)";
+    auto text = reply.to_json();
+    std::size_t at = text.find(known);
+    if (at == std::string::npos)
+        return document::from_json(text);
+    for (std::size_t i = 0; at != std::string::npos; ++i) {
+        const auto shown = i < begin_at ? std::string(known) : R"("code" : )" + std::to_string(code);
+        text.replace(at, known.size(), shown);
+        at = text.find(known, at + shown.size());
+    }
+    return document::from_json(text);
+}
+
+/// A server as it is, but for the code with which it refuses what may change nothing.
+void translate(go_between& server, int code, std::size_t begin_at = 0)
+{
+    server.say([=](const go_between::request& what) { return with_code(what.carry_out(), code, begin_at); });
+}
+
+void check_is_foreign(const error& refused)
+{
+    BOOST_TEST((refused.code() == errc::misconfigured_backend), refused.what());
+    BOOST_TEST(std::string(refused.what()).find("another program's") != std::string::npos, refused.what());
+}
+
+struct one_server : mongo_scene
+{
+    mongo::options impatient()
+    {
+        auto how = options(mongodb_url(between.port()));
+        how.operation_timeout = 1s;
+        return how;
+    }
+
+    go_between between{io, server->port()};
+};
+
+/// Exclusive and shared, alone and in batches, with a document of another program among the keys.
+void use_all(mongo_scene& with, const locker& locks)
+{
+    static_cast<void>(
+        with.ask(R"({"update":"locks","updates":[{"q":{"_id":"foreign"},"u":{"$set":{"total":3}},"upsert":true}]})"));
+    for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+        for (const auto& keys : {std::vector{"a"s}, {"b"s, "foreign"s, "a"s, "c"s}, {"foreign"s}}) {
+            std::vector<running<lock>> asked;
+            for (const auto& key : keys)
+                asked.push_back(start(with.io, locks.acquire(key, {.mode = mode})));
+            std::vector<lock> held;
+            for (std::size_t i = 0; i < keys.size(); ++i) {
+                if (keys[i] != "foreign")
+                    held.push_back(asked[i].get(with.io));
+                else if (const auto refused = thrown_by<create_error>([&] { static_cast<void>(asked[i].get(with.io)); }))
+                    check_is_foreign(*refused);
+                else
+                    BOOST_ERROR("a document of another program was taken for a lock");
+            }
+            std::vector<running<void>> given;
+            for (auto& each : held)
+                given.push_back(start(with.io, each.release(on_failure::raise)));
+            for (auto& each : given)
+                each.get(with.io);
+        }
+    }
+    auto held = with.run(locks.acquire("a"));
+    BOOST_TEST(!with.run(locks.try_acquire("a")).has_value());
+    with.run(held.extend(1min));
+    with.run(held.release(on_failure::raise));
+    BOOST_TEST(holders_at(with.server->port()).empty());
+    BOOST_TEST(locks.stats().settling == 0U);
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(mongo_codes, one_server, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(server_with_a_code_of_its_own_is_used_in_full)
+{
+    translate(between, ferretdb_code);
+    use_all(*this, add(options(mongodb_url(between.port()))));
+}
+
+BOOST_AUTO_TEST_CASE(code_that_means_something_else_is_not_accepted)
+{
+    // A conflict, an interruption, a refused user, a lack of time, operands of other types, a validator.
+    for (const int code : {112, 11601, 13, 50, 14, 121}) {
+        translate(between, code);
+        const auto refused = thrown_by<create_error>(
+            [&] { static_cast<void>(run(add(impatient()).acquire("k", {.retry = retry_policy::never()}))); });
+        BOOST_TEST(refused.has_value(), code);
+    }
+    BOOST_TEST(holders_at(server->port()).empty());
+}
+
+BOOST_AUTO_TEST_CASE(code_is_the_same_for_all_statements)
+{
+    translate(between, ferretdb_code, 1);
+    COLOCK_THROWS(create_error, errc::misconfigured_backend, run(add(impatient()).acquire("k")));
+    BOOST_TEST(holders_at(server->port()).empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_FIXTURE_TEST_SUITE(mongo_codes_of_members, two_members, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(each_server_has_a_code_of_its_own)
+{
+    translate(first, 66);
+    translate(second, ferretdb_code);
+    const auto ours = add(options(url()));
+    use_all(*this, ours);
+    const int met = told->reconnections;
+    step_down();
+    first.say([](const go_between::request&) {
+        return document::from_json(R"({"ok":0,"errmsg":"not primary","code":10107})");
+    });
+    run(run(ours.acquire("a")).release(on_failure::raise));
+    BOOST_TEST(told->reconnections > met);
+    use_all(*this, ours);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
