@@ -37,7 +37,7 @@ public:
     void on_connected() noexcept override;
     void on_suspended() noexcept override { finish(0); }
     /// It goes on.
-    void on_unreachable(std::string_view) noexcept override {}
+    void on_unreachable(const trouble&) noexcept override {}
     void on_outlived() noexcept override {}
     void on_expired() noexcept override { finish(0); }
     void on_denied() noexcept override { finish(0); }

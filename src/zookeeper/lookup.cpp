@@ -10,6 +10,7 @@
 #include <iterator>
 #include <memory>
 #include <random>
+#include <string>
 #include <utility>
 
 namespace colock::zookeeper::detail {
@@ -21,10 +22,10 @@ struct search
 {
     explicit search(completion<lookup::result> then) : done(std::move(then)) {}
 
-    void add(const boost::system::error_code& failed, const remote::addresses& found)
+    void add(const std::string& host, const boost::system::error_code& failed, const remote::addresses& found)
     {
         if (failed)
-            known.trouble = failed.message();
+            known.trouble = {host + ": " + failed.message(), failed};
         else
             std::ranges::transform(
                 found, std::back_inserter(known.servers), [](const auto& each) { return each.endpoint(); });
@@ -67,8 +68,8 @@ void lookup::find(const std::vector<endpoint>& hosts, completion<result> done)
         }
         ++begun->open;
         names_.async_resolve(
-            host, port, [begun](const boost::system::error_code& failed, const remote::addresses& found) {
-                begun->add(failed, found);
+            host, port, [begun, host](const boost::system::error_code& failed, const remote::addresses& found) {
+                begun->add(host, failed, found);
                 begun->end_one();
             });
     }

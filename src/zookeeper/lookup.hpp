@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "zookeeper/trouble.hpp"
 #include "zookeeper/url.hpp"
 
 #include <colock/completion.hpp>
@@ -28,7 +29,7 @@ public:
     {
         std::vector<asio::ip::tcp::endpoint> servers{};
         /// Why one was not found.
-        std::string trouble{};
+        detail::trouble trouble{};
     };
 
     explicit lookup(const asio::any_io_executor& executor);

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/postbox.hpp"
 
+#include <boost/system/errc.hpp>
+
 #include <cstddef>
 #include <iterator>
 #include <utility>
@@ -43,14 +45,17 @@ void postbox::drop() noexcept
 void postbox::met_a_stranger()
 {
     is_stranger_ = true;
-    trouble_ = "what listens there is no ZooKeeper server";
+    trouble_ = {"what listens there is no ZooKeeper server", make_error_code(boost::system::errc::protocol_error)};
 }
 
 void postbox::tell_notes(handle& driver, session_events& to)
 {
     for (const auto& line : driver.take_log()) {
-        if (line.find("ZOO_ERROR") != std::string::npos && !is_stranger_)
-            trouble_ = line;
+        if (auto found = read_trouble(line, was_cut_)) {
+            was_cut_ = false;
+            if (!is_stranger_)
+                trouble_ = *std::move(found);
+        }
         to.on_log(line);
     }
     if (driver.take_missed())

@@ -3,9 +3,10 @@
 
 #include "zookeeper/handle.hpp"
 #include "zookeeper/session_events.hpp"
+#include "zookeeper/trouble.hpp"
 
 #include <memory>
-#include <string>
+#include <utility>
 #include <vector>
 
 namespace colock::zookeeper::detail {
@@ -37,9 +38,9 @@ public:
     /// Never to be told.
     void drop() noexcept;
 
-    /// Why there is no connection.
-    [[nodiscard]] const std::string& trouble() const noexcept { return trouble_; }
-    void set_trouble(std::string why) { trouble_ = std::move(why); }
+    void set_trouble(trouble why) { trouble_ = std::move(why); }
+    /// We have cut a connection on which nothing was heard: the driver does not know why it has ended.
+    void cut_silent() noexcept { was_cut_ = true; }
     /// The same, whatever the driver says from now on until somebody else has greeted us.
     void met_a_stranger();
     void met_a_server() noexcept { is_stranger_ = false; }
@@ -54,9 +55,10 @@ public:
 private:
     std::vector<news> announced_;
     told_list told_;
-    /// The driver's last word on why there is no connection; unless it was ours.
-    std::string trouble_;
+    /// Why there is no connection: the driver's last word, or ours.
+    trouble trouble_;
     bool is_stranger_ = false;
+    bool was_cut_ = false;
 };
 
 } // namespace colock::zookeeper::detail

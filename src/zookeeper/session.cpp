@@ -138,6 +138,7 @@ void session::turn()
             self->step(false, false);
             return;
         case heartbeat::action::cut:
+            self->post_.cut_silent();
             self->runtime_->line.socket().cut();
             self->step(true, true);
             return;

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "zookeeper/trouble.hpp"
+
 #include <string_view>
 
 namespace colock::zookeeper::detail {
@@ -13,7 +15,7 @@ public:
     virtual void on_connected() noexcept = 0;
     virtual void on_suspended() noexcept = 0;
     /// Every server was tried in vain.
-    virtual void on_unreachable(std::string_view why) noexcept = 0;
+    virtual void on_unreachable(const trouble& why) noexcept = 0;
     /// It was away for so long that all that it held counts as lost, and yet the server still knows it: what is granted
     /// from now on is tied to another bound.
     virtual void on_outlived() noexcept = 0;

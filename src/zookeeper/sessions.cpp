@@ -61,10 +61,10 @@ public:
                 all.probe_history_in(first_probe_delay(all.talk_->life()));
         });
     }
-    void on_unreachable(std::string_view why) noexcept override
+    void on_unreachable(const trouble& why) noexcept override
     {
-        hear([why](sessions& all) {
-            all.problem_ = make_failure(errc::unavailable, std::string(why), asio::error::host_unreachable);
+        hear([&why](sessions& all) {
+            all.problem_ = make_failure(errc::unavailable, why.text, why.cause);
             if (all.plan_.current() == plan_type::phase::connecting)
                 all.on(event::failed);
         });

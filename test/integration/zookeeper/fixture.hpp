@@ -34,7 +34,11 @@ class session_notes final : public session_events
 public:
     void on_connected() noexcept override { ++connections; }
     void on_suspended() noexcept override { ++suspensions; }
-    void on_unreachable(std::string_view why) noexcept override { unreachable.emplace_back(why); }
+    void on_unreachable(const trouble& why) noexcept override
+    {
+        unreachable.push_back(why.text);
+        causes.push_back(why.cause);
+    }
     void on_outlived() noexcept override { ++outlived; }
     void on_expired() noexcept override { ++expired; }
     void on_denied() noexcept override { ++denied; }
@@ -47,6 +51,7 @@ public:
     int expired = 0;
     int denied = 0;
     std::vector<std::string> unreachable;
+    std::vector<boost::system::error_code> causes;
     std::vector<std::string> changed;
     std::vector<std::string> log;
 };

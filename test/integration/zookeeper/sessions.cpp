@@ -107,7 +107,24 @@ BOOST_AUTO_TEST_CASE(that_no_server_answers_is_told_with_a_reason)
     BOOST_TEST((lease_clock::now() - begun >= 100ms));
     client nowhere(std::vector<endpoint>{{"no.such.host.invalid", "2181"}}, 6s);
     nowhere.until([&] { return nowhere.told->unreachable.size() > 1; });
-    BOOST_TEST(!nowhere.told->unreachable.front().empty());
+    BOOST_TEST(nowhere.told->unreachable.front().starts_with("no.such.host.invalid: "));
+    BOOST_TEST((nowhere.told->causes.front() == asio::error::host_not_found));
+}
+
+BOOST_AUTO_TEST_CASE(cause_tells_a_refused_connection_from_a_mute_server)
+{
+    const auto port = free_port();
+    client refused(port);
+    refused.until([&] { return !refused.told->unreachable.empty(); });
+    BOOST_TEST(refused.told->unreachable.front() == "127.0.0.1:" + std::to_string(port) + ": Connection refused");
+    BOOST_TEST((refused.told->causes.front() == asio::error::connection_refused));
+    zookeeper_server paused;
+    paused.pause();
+    client mute(paused.port(), 2s);
+    mute.until([&] { return !mute.told->unreachable.empty(); });
+    BOOST_TEST(mute.told->unreachable.front() == "127.0.0.1:" + std::to_string(paused.port()) + ": no answer in time");
+    BOOST_TEST((mute.told->causes.front() == asio::error::timed_out));
+    paused.resume();
 }
 
 BOOST_AUTO_TEST_CASE(a_session_goes_on_after_its_connection_was_cut)

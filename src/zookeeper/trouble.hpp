@@ -1,0 +1,24 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <boost/asio/error.hpp>
+#include <boost/system/error_code.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace colock::zookeeper::detail {
+
+/// Why there is no connection.
+struct trouble
+{
+    std::string text = "no server was reached";
+    boost::system::error_code cause = boost::asio::error::host_unreachable;
+};
+
+/// Reads the reason from a line of the driver's log, which says it nowhere else. Empty if the line has none.
+/// \param was_cut we have cut the connection because nothing was heard on it, which the driver does not know
+[[nodiscard]] std::optional<trouble> read_trouble(std::string_view log_line, bool was_cut = false);
+
+} // namespace colock::zookeeper::detail
