@@ -29,6 +29,7 @@ public:
 
     // For operations, on the strand.
     [[nodiscard]] sessions& talks() noexcept;
+    [[nodiscard]] bool nobody_waits() const noexcept { return sources().empty(); }
 
     void context_forked() noexcept override;
 

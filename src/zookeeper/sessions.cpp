@@ -42,6 +42,7 @@ public:
     {
         hear([](sessions& all) {
             all.problem_ = nullptr;
+            all.silent_since_.reset();
             all.end_probe();
             all.note_timeout();
             all.warn_of_short();
@@ -56,6 +57,7 @@ public:
     {
         hear([](sessions& all) {
             all.problem_ = make_failure(errc::unavailable, "the connection was lost", asio::error::connection_reset);
+            all.silent_since_ = lease_clock::now();
             all.on(event::lost, asio::error::connection_reset);
             if (all.talk_)
                 all.probe_history_in(first_probe_delay(all.talk_->life()));
@@ -181,6 +183,8 @@ void sessions::connect()
 {
     if (talk_)
         return;
+    if (!silent_since_)
+        silent_since_ = lease_clock::now();
     ++number_;
     inside_.clear();
     listener_ = std::make_shared<listener>(owner_.keep(*this), number_);
@@ -313,6 +317,23 @@ void sessions::history_lost(std::int64_t written_in)
     folders_ = {};
     old->abandon();
     go_on_in_another(make_failure(errc::unavailable, why));
+}
+
+bool sessions::is_out_of_reach() const noexcept
+{
+    // A server may have granted more than was asked for.
+    const auto granted = talk_ ? talk_->life().timeout() : config_.session.session_timeout;
+    return silent_since_ && lease_clock::now() - *silent_since_ >= std::max(granted, config_.session.session_timeout);
+}
+
+void sessions::leave_to_expire()
+{
+    if (!talk_ || talk_->life().id() == 0)
+        return;
+    const auto old = talk_;
+    lost_.add(number_, {.id = old->life().id()});
+    old->abandon();
+    go_on_in_another(problem_);
 }
 
 void sessions::denied()

@@ -65,6 +65,10 @@ public:
     [[nodiscard]] const remote::lost_requests& lost() const noexcept { return lost_; }
     /// Some are being closed.
     [[nodiscard]] bool closing() const noexcept { return !closing_.empty(); }
+    /// No server has answered for as long as one keeps a session that it does not hear of.
+    [[nodiscard]] bool is_out_of_reach() const noexcept;
+    /// Gives the session in use up: the servers end it by themselves. What is needed goes on in another.
+    void leave_to_expire();
     /// Why there is no connection; null if there is one, or none was ever needed.
     [[nodiscard]] const failure_ptr& problem() const noexcept { return problem_; }
     /// The server has refused us; some may still have to be told.
@@ -125,6 +129,8 @@ private:
     std::shared_ptr<history_probe> probe_;
     std::vector<std::shared_ptr<session>> closing_;
     failure_ptr problem_;
+    /// Since when no server has answered; empty while one does, and before the first attempt.
+    std::optional<lease_clock::time_point> silent_since_;
     remote::lost_requests lost_;
     /// The smallest session timeout that any server may grant, as far as is known.
     std::optional<std::chrono::milliseconds> smallest_timeout_;

@@ -174,7 +174,18 @@ private:
         done_({release_status::failed, in_doubt(cause)});
     }
 
-    void failed(delivery, failure_ptr why) override { done_({release_status::failed, std::move(why)}); }
+    /// Once its session is over by itself at the servers, nobody is going to prove more of what was sent in it. While
+    /// others wait in that session, it is kept: it may come back, and their places in line with it.
+    void failed(delivery, failure_ptr why) override
+    {
+        if (owner_->nobody_waits() && talks().is_out_of_reach()) {
+            talks().leave_to_expire();
+            why = make_failure(why->code,
+                "no server has answered for a session timeout, after which the servers end the session by themselves",
+                errc::lost);
+        }
+        done_({release_status::failed, std::move(why)});
+    }
 
     const claim_ptr claim_;
     completion<release_outcome> done_;
