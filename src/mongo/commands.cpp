@@ -265,6 +265,43 @@ string create_shared(bool queues, bool has_ttl)
         queues ? with(object({{"w", waiters_mark}, {"wb", waiters_name}})) : root);
 }
 
+// Several shared claims of one key. `k` is the number of holders, or as many as may be, where nobody may join them.
+
+string several_holder(const string& who, const string& place, bool has_ttl)
+{
+    const auto holder = object({{"t", who}, {"x", expiry(has_ttl)}, {"f", sum(grants_next, place)},
+        {"o", literal_owner}, {"a", now}, {"r", "null"}, {"e", number}});
+    return cond(below(sum(R"("$k")", place), R"("?n")"), '[' + holder + ']', "[]");
+}
+
+/// Stages of a pipeline.
+string create_several(bool queues, bool has_ttl, const string& who, const string& count, const string& holders)
+{
+    const auto named = two("$in", R"("$$i.t")", who);
+    const auto may_be = all_of({below(now, R"("?l")"), is_a_locks, equal(size_of(those(d, named)), "0"),
+        equal(size_of(those(h, named)), "0")});
+    const auto free = all_of({two("$lte", plain_x, now), two("$lte", R"("$wx")", now)});
+    const auto counted =
+        replaced(cond(may_be, with(object({{"k", cond(free, size_of(live_holders), R"("?n")")}})), an_error));
+    const auto joined_by = two("$concatArrays", live_holders, R"({"$concatArrays":)" + holders + '}');
+    const auto granted = replaced(cond(below(R"("$k")", R"("?n")"),
+        with(object({{"t", "null"}, {"x", none}, {"f", sum(grants_next, count)}, {"o", "null"}, {"h", joined_by},
+            {"hx", greatest_of({hx, expiry(has_ttl)})}, {"p", "null"}})),
+        root));
+    const auto marked = replaced(cond(two("$lte", sum(R"("$k")", count), R"("?n")"), root,
+        with(object({{"w", waiters_mark}, {"wb", waiters_name}}))));
+    return counted + ',' + granted + ',' + (queues ? marked + ',' : "") + forget_k;
+}
+string create_several(bool queues, bool has_ttl)
+{
+    return create_several(queues, has_ttl, R"("?a")", R"("?q")", R"("?h")");
+}
+string check_several()
+{
+    const auto holders = list({several_holder(token, "0", true), several_holder(R"("?u")", "1", true)});
+    return alone(create_several(true, true, R"(["?t","?u"])", "2", holders));
+}
+
 /// Where it is held: an answer tells the next waiter.
 const string told_once = cond(somebody_waits, sum(g, "1"), R"("$g")");
 
@@ -310,6 +347,16 @@ string join_release_shared()
     const auto was_last = equal(size_of(other_holders), "0");
     return done_or_failed(is_holder, object({{"h", other_holders}, {"hx", cond(was_last, none, hx)},
                                          {"p", cond(was_last, released_at, or_else("p", "null"))}, {"g", told_once}}));
+}
+string release_several(const string& who, const string& count)
+{
+    const auto named = two("$in", R"("$$i.t")", who);
+    const auto others = those(h, all_of({R"({"$not":[)" + named + "]}", lives}));
+    const auto was_last = equal(size_of(others), "0");
+    return replaced(cond(equal(size_of(those(h, all_of({named, lives}))), count),
+        with(object({{"h", others}, {"hx", cond(was_last, none, hx)},
+            {"p", cond(was_last, released_at, or_else("p", "null"))}, {"g", told_once}})),
+        an_error));
 }
 string with_fields(const string& changed)
 {
@@ -507,10 +554,16 @@ commands make_all()
         .join_first_exclusive = both(join_first_exclusive(true), join_first_exclusive(false)),
         .join_shared_queues = both(&create_shared, true, &joined),
         .join_shared_once = both(&create_shared, false, &joined),
+        .join_several_queues = both(&create_several, true, &joined),
+        .join_several_once = both(&create_several, false, &joined),
+        .several_holder = both(several_holder(token, R"("?i")", true), several_holder(token, R"("?i")", false)),
         .join_release_exclusive = outline(join_release_exclusive()),
         .join_release_shared = outline(join_release_shared()),
+        .join_release_several = outline(joined(release_several(R"("?a")", R"("?q")"))),
         .check_join = outline(check_join()),
         .check_code = outline(check_of({join_release_exclusive(R"("?u")")})),
+        .check_several = outline(check_several()),
+        .check_release_several = outline(find_and_modify(by_key, {release_several(R"(["?t"])", "1")})),
         .look = outline(R"({"projection":)" + shown_of_locks + R"(,"limit":"?n","batchSize":"?n","singleBatch":true})"),
         .release_exclusive = outline(release_exclusive()),
         .release_shared = outline(release_shared()),

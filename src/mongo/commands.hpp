@@ -49,14 +49,26 @@ struct commands
     /// Then the documents have to be looked at.
     create join_shared_queues;
     create join_shared_once;
+    /// The same for several claims of one key, in one statement: what a claim costs does not grow with the number of
+    /// holders then. The first of them that find room are granted. It fails, and changes nothing, where one of them
+    /// holds already, or was refused, or is late. More gaps: `a` their tokens, `q` their number, `h` of each what
+    /// `several_holder` makes for its place `i`, and `x` the longest ttl.
+    create join_several_queues;
+    create join_several_once;
+    create several_holder;
     /// It fails, and changes nothing, where what it is to release is not held.
     outline join_release_exclusive;
     outline join_release_shared;
+    /// The same for the `q` tokens in `a`, unless each of them holds.
+    outline join_release_several;
     /// An update of whose statements some are done, and the others fail: as `server_check` knows. The first that is
     /// done gives the document its fence, by which `forget` finds what is left of a check that was cut off.
     outline check_join;
     /// The first of those, which fails, alone.
     outline check_code;
+    /// What several do at once, for `t` and `u`, of which the second finds no room; and the release of the first.
+    outline check_several;
+    outline check_release_several;
     /// Behind the collection and the filter: what the answer to `findAndModify` has, of `n` documents.
     outline look;
 

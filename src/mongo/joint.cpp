@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include <mongoc/mongoc.h>
@@ -23,32 +24,6 @@ constexpr std::size_t most_statements = 64;
 constexpr std::int32_t unknown_error = 8;
 /// Whom an error concerns that does not say it.
 constexpr auto nobody = std::numeric_limits<std::size_t>::max();
-
-template <class Members>
-document update_of(const settings& config, const Members& members)
-{
-    joined_update all(config);
-    for (const auto& each : members)
-        all.add([&](bson_t& to) { each.who->write(to); });
-    return all.take();
-}
-
-template <class Members>
-document look_of(const settings& config, const Members& members)
-{
-    document made;
-    if (std::ranges::none_of(members, [](const auto& each) { return each.looks; }))
-        return made;
-    bson_append_utf8(made.get(), "find", -1, config.collection.data(), static_cast<int>(config.collection.size()));
-    std::vector<std::string_view> keys;
-    for (const auto& each : members) {
-        if (each.looks)
-            keys.push_back(each.who->key());
-    }
-    bson_append_document(made.get(), "filter", -1, keys_query(keys).get());
-    commands::get().look.append_to(*made.get(), {{"n", static_cast<std::int64_t>(keys.size())}});
-    return made;
-}
 
 std::int64_t number_in(const document& reply, const char* name)
 {
@@ -124,8 +99,50 @@ joint::joint(const settings& config, std::span<const member_ptr> members, std::i
                 members_.push_back({each, each->wants_look()});
         }
     }
-    update_ = update_of(config, members_);
-    look_ = look_of(config, members_);
+    update_ = make_update(config);
+    look_ = make_look(config);
+}
+
+/// One statement for all that can share it, at the place of the first.
+document joint::make_update(const settings& config)
+{
+    std::vector<std::vector<joining_operation*>> statements;
+    std::map<std::pair<std::string_view, std::string>, std::size_t> shared;
+    for (auto& each : members_) {
+        each.statement = statements.size();
+        if (auto kind = each.who->statement_kind(); !kind.empty())
+            each.statement = shared.try_emplace({each.who->key(), std::move(kind)}, statements.size()).first->second;
+        if (each.statement == statements.size())
+            statements.emplace_back();
+        statements[each.statement].push_back(each.who.get());
+    }
+    statements_ = statements.size();
+    joined_update all(config);
+    for (const auto& each : statements) {
+        all.add([&](bson_t& to) {
+            if (each.size() == 1)
+                each.front()->write(to);
+            else
+                each.front()->write_for(each, to);
+        });
+    }
+    return all.take();
+}
+
+document joint::make_look(const settings& config) const
+{
+    document made;
+    std::set<std::string_view> keys;
+    for (const auto& each : members_) {
+        if (each.looks)
+            keys.insert(each.who->key());
+    }
+    if (keys.empty())
+        return made;
+    bson_append_utf8(made.get(), "find", -1, config.collection.data(), static_cast<int>(config.collection.size()));
+    bson_append_document(made.get(), "filter", -1, keys_query(std::vector(keys.begin(), keys.end())).get());
+    commands::get().look.append_to(*made.get(), {{"n", static_cast<std::int64_t>(keys.size())}});
+    return made;
 }
 
 joint::~joint() = default;
@@ -157,7 +174,7 @@ void joint::performed()
 {
     is_over_ = true;
     const statement_errors errors(updated_.reply);
-    if (updated_.what == answer::kind::done && !errors.accounts_for(members_.size())) {
+    if (updated_.what == answer::kind::done && !errors.accounts_for(statements_)) {
         updated_.what = answer::kind::unknown;
         updated_.code = unknown_error;
     } else if (members_.size() > 1 && updated_.what == answer::kind::refused && !is_denial(updated_)) {
@@ -172,7 +189,7 @@ void joint::performed()
         const auto member = std::exchange(members_[i].who, nullptr);
         if (!member)
             continue;
-        const auto* const error = errors.find(i);
+        const auto* const error = errors.find(members_[i].statement);
         if (!is_told)
             member->hear_failed(updated_);
         else if (error && error->code != no_change_code_)

@@ -73,11 +73,16 @@ private:
         /// Null once it has left, or was told.
         member_ptr who;
         bool looks;
+        /// Of the update.
+        std::size_t statement = 0;
     };
+    [[nodiscard]] document make_update(const settings& config);
+    [[nodiscard]] document make_look(const settings& config) const;
 
     const std::string database_;
     const std::int32_t no_change_code_;
     std::vector<member> members_;
+    std::size_t statements_ = 0;
     document update_;
     /// Empty: nobody wants it.
     document look_;

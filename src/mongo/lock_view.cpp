@@ -32,25 +32,37 @@ std::string_view text_of(const bson_iter_t& field)
     return {text, size};
 }
 
+bool is_number(const bson_iter_t& field)
+{
+    return BSON_ITER_HOLDS_INT64(&field) || BSON_ITER_HOLDS_INT32(&field) || BSON_ITER_HOLDS_DOUBLE(&field);
+}
+
+/// A floating-point number may be beyond all that an integer can hold.
+std::int64_t number_of(const bson_iter_t& field)
+{
+    if (!BSON_ITER_HOLDS_DOUBLE(&field))
+        return bson_iter_as_int64(&field);
+    constexpr double limit = 9.2e18;
+    const double value = bson_iter_double(&field);
+    if (value >= limit)
+        return never;
+    return value > -limit ? static_cast<std::int64_t>(value) : -never;
+}
+
 bool read_field(const bson_iter_t& field, holder_view& into)
 {
     const std::string_view name = bson_iter_key(&field);
     if (name == "t")
         into.token = text_of(field);
     else if (name == "x")
-        into.expires = bson_iter_as_int64(&field);
+        into.expires = number_of(field);
     else if (name == "f")
-        into.fence = bson_iter_as_int64(&field);
+        into.fence = number_of(field);
     else if (name == "e")
-        into.request = bson_iter_as_int64(&field);
+        into.request = number_of(field);
     else
         return false;
     return true;
-}
-
-bool is_number(const bson_iter_t& field)
-{
-    return BSON_ITER_HOLDS_INT64(&field) || BSON_ITER_HOLDS_INT32(&field) || BSON_ITER_HOLDS_DOUBLE(&field);
 }
 
 /// Of a field that `shown_of_locks` names.
@@ -137,9 +149,9 @@ void lock_view::read(const bson_iter_t& fields)
         if (name == "wt")
             writer_ = text_of(field);
         else if (name == "wx")
-            writer_until_ = bson_iter_as_int64(&field);
+            writer_until_ = number_of(field);
         else if (name == "w")
-            waited_for_until_ = bson_iter_as_int64(&field);
+            waited_for_until_ = number_of(field);
         else if (name == "wb")
             waiter_ = text_of(field);
         else if (name == "o")
@@ -150,7 +162,11 @@ void lock_view::read(const bson_iter_t& fields)
         else if (name == "h")
             for_each(field, [this](const bson_iter_t& member) {
                 auto& added = shared_.emplace_back();
-                for_each(member, [&](const bson_iter_t& inner) { read_field(inner, added); });
+                for_each(member, [&](const bson_iter_t& inner) {
+                    // To a server, other types are greater than any time: such a holder would never expire.
+                    is_foreign_ = is_foreign_ || has_foreign_type(inner);
+                    read_field(inner, added);
+                });
             });
     });
 }

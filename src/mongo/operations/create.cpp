@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/operations.hpp"
 
+#include "mongo/joined_update.hpp"
 #include "mongo/lock_view.hpp"
 #include "mongo/operations/claim_state.hpp"
 #include "mongo/operations/joining_operation.hpp"
@@ -8,6 +9,8 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <span>
+#include <string>
 #include <utility>
 
 namespace colock::mongo::detail {
@@ -50,8 +53,52 @@ private:
     void write(bson_t& to) override
     {
         fence_ = talks().clock().at(lease_clock::now());
-        late_ = std::min(too_late(), fence_ + most_late.count());
+        late_ = latest();
         fill([&](outline::values with) { which_joined().append_to(to, with); });
+    }
+
+    /// The token stands in no document: it was never sent, or each of its requests was answered.
+    [[nodiscard]] std::string statement_kind() const override
+    {
+        const auto* const state = find_state(*claim_);
+        if (!is_shared() || (state && (state->granted || state->in_doubt_until != 0)))
+            return {};
+        return (claim_->queues() ? "wait " : "try ") + std::to_string(claim_->max_holders());
+    }
+    void write_for(std::span<joining_operation* const> all, bson_t& to) override
+    {
+        // Without a limit; below what overflows where it is added to.
+        constexpr std::int64_t any = std::int64_t{1} << 40;
+        const auto& every = commands::get();
+        auto late = std::numeric_limits<std::int64_t>::max();
+        auto longest = std::chrono::milliseconds::zero();
+        bool has_ttl = true;
+        document tokens;
+        document holders;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const index_name name(i);
+            auto& one = static_cast<create_operation&>(*all[i]);
+            const auto token = one.claim_->token().hex();
+            const auto ttl = one.claim_->ttl();
+            one.number_ = owner_->next_request();
+            late = std::min(late, one.latest());
+            has_ttl = has_ttl && ttl.count() != 0;
+            longest = std::max(longest, ttl);
+            bson_append_utf8(tokens.get(), name.text(), name.size(), token.data(), static_cast<int>(token.size()));
+            const auto holder = one.by_ttl(every.several_holder)
+                                    .filled({{"t", std::string_view(token)}, {"x", ttl_value(ttl)}, {"e", one.number_},
+                                        {"o", &one.owner_data_}, {"n", std::min(most_holders(), any)},
+                                        {"i", static_cast<std::int64_t>(i)}});
+            bson_append_document(holders.get(), name.text(), name.size(), holder.get());
+        }
+        for (auto* const each : all)
+            static_cast<create_operation&>(*each).late_ = late;
+        const auto& both = claim_->queues() ? every.join_several_queues : every.join_several_once;
+        (has_ttl ? both.with_ttl : both.without)
+            .append_to(to, {{"k", bytes{claim_->key()}}, {"a", array{&tokens}}, {"h", array{&holders}},
+                               {"q", static_cast<std::int64_t>(all.size())}, {"n", std::min(most_holders(), any)},
+                               {"x", has_ttl ? longest.count() : ttl_value({})}, {"l", late},
+                               {"v", std::string_view(owner_->name())}});
     }
 
     [[nodiscard]] bool is_shared() const noexcept { return claim_->mode() == lock_mode::shared; }
@@ -84,6 +131,12 @@ private:
         use(outline::values{{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token)},
             {"x", ttl_value(claim_->ttl())}, {"l", late_}, {"e", number_}, {"f", fence_}, {"o", &owner_data_},
             {"n", most_holders()}, {"m", write_patience()}, {"v", std::string_view(owner_->name())}});
+    }
+
+    /// A statement is refused when it comes later than that.
+    [[nodiscard]] std::int64_t latest() const noexcept
+    {
+        return std::min(too_late(), talks().clock().at(lease_clock::now()) + most_late.count());
     }
 
     [[nodiscard]] std::int64_t most_holders() const noexcept

@@ -1,10 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/operations.hpp"
 
+#include "mongo/joined_update.hpp"
 #include "mongo/lock_view.hpp"
 #include "mongo/operations/claim_state.hpp"
 #include "mongo/operations/joining_operation.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
 #include <utility>
 
 namespace colock::mongo::detail {
@@ -83,6 +88,19 @@ private:
         const auto& all = commands::get();
         const auto& which = is_shared() ? all.join_release_shared : all.join_release_exclusive;
         which.append_to(to, {{"k", bytes{key()}}, {"t", std::string_view(token_)}});
+    }
+
+    [[nodiscard]] std::string statement_kind() const override { return is_shared() ? "release" : ""; }
+    void write_for(std::span<joining_operation* const> all, bson_t& to) override
+    {
+        document tokens;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const index_name name(i);
+            const auto& token = static_cast<release_operation&>(*all[i]).token_;
+            bson_append_utf8(tokens.get(), name.text(), name.size(), token.data(), static_cast<int>(token.size()));
+        }
+        commands::get().join_release_several.append_to(
+            to, {{"k", bytes{key()}}, {"a", array{&tokens}}, {"q", static_cast<std::int64_t>(all.size())}});
     }
 
     void told(const answer& got)

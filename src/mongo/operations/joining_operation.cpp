@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/joining_operation.hpp"
 
+#include <boost/assert.hpp>
+
 #include <utility>
 
 namespace colock::mongo::detail {
@@ -18,6 +20,12 @@ void joining_operation::fail(delivery how, failure_ptr why)
     if (const auto left = std::exchange(travels_with_, {}).lock(); left && left->leave(*this))
         talks().give_up(*left);
     command_operation::fail(how, std::move(why));
+}
+
+void joining_operation::write_for(std::span<joining_operation* const> all, bson_t& to)
+{
+    BOOST_ASSERT_MSG(all.size() == 1, "only operations that name a kind share a statement");
+    all.front()->write(to);
 }
 
 void joining_operation::hear_failed(const answer& what)

@@ -6,6 +6,8 @@
 #include "mongo/operations/command_operation.hpp"
 
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace colock::mongo::detail {
@@ -28,6 +30,11 @@ public:
     [[nodiscard]] virtual bool gives_back() const noexcept = 0;
     /// Adds its statement.
     virtual void write(bson_t& to) = 0;
+    /// Operations of one key that name the same kind can be done by one statement; empty: this one cannot.
+    [[nodiscard]] virtual std::string statement_kind() const { return {}; }
+    /// Adds one statement for all of these, which have named the same kind. They have one outcome, but for what a look
+    /// tells of each.
+    virtual void write_for(std::span<joining_operation* const> all, bson_t& to);
     /// Its document has to be read afterwards, which costs a round trip.
     [[nodiscard]] virtual bool wants_look() const = 0;
     /// Without company, a command of its own tells it more, or tells it sooner.

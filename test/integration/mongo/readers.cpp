@@ -3,10 +3,20 @@
 #include "mongo/query.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
+#include "support/rig.hpp"
 
 #include <colock/remote_contract.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace colock::testing {
 namespace {
@@ -122,6 +132,207 @@ BOOST_AUTO_TEST_CASE(a_writer_does_not_put_itself_in_the_place_of_one_that_waits
             some.give_back(first);
         }
         BOOST_TEST(writer_of("k").empty());
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+namespace {
+
+/// Many shared locks of one key, asked for and released at the same time.
+struct many_readers : mongo_scene
+{
+    many_readers() { run(run(ours.acquire("warm")).release(on_failure::raise)); }
+
+    std::vector<lock> take(
+        std::size_t count, const acquire_options& how, const std::function<std::string(std::size_t)>& key)
+    {
+        std::vector<running<lock>> asked;
+        for (std::size_t i = 0; i < count; ++i)
+            asked.push_back(start(io, ours.acquire(key(i), how)));
+        std::vector<lock> held;
+        for (auto& each : asked)
+            held.push_back(each.get(io));
+        return held;
+    }
+    void release(std::vector<lock>& held)
+    {
+        std::vector<running<void>> given;
+        for (auto& each : held)
+            given.push_back(start(io, each.release(on_failure::raise)));
+        for (auto& each : given)
+            each.get(io);
+    }
+    lease_clock::duration time_of_pairs(
+        std::size_t count, const acquire_options& how, const std::function<std::string(std::size_t)>& key)
+    {
+        auto shortest = lease_clock::duration::max();
+        for (int i = 0; i < 3; ++i) {
+            const auto begun = lease_clock::now();
+            auto held = take(count, how, key);
+            release(held);
+            shortest = std::min(shortest, lease_clock::now() - begun);
+        }
+        return shortest;
+    }
+
+    const locker ours = add();
+};
+
+std::string one_key(std::size_t)
+{
+    return "k";
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(mongo_many_readers, many_readers, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(readers_of_one_key_take_at_most_twice_as_long_as_locks_of_their_own_keys)
+{
+    constexpr std::size_t count = 300;
+    const auto exclusive = time_of_pairs(count, {}, [](std::size_t i) { return "k" + std::to_string(i); });
+    const auto readers = time_of_pairs(count, {.mode = lock_mode::shared}, one_key);
+    const auto semaphore = time_of_pairs(count, {.mode = lock_mode::shared, .max_holders = count}, one_key);
+    const auto ms = [](auto span) { return std::chrono::duration<double, std::milli>(span).count(); };
+    BOOST_TEST_MESSAGE("300 exclusive locks: " << ms(exclusive) << " ms, 300 readers of one key: " << ms(readers)
+                                               << " ms, 300 holders of a semaphore: " << ms(semaphore) << " ms");
+    BOOST_TEST(ms(readers) <= 2 * ms(exclusive));
+    BOOST_TEST(ms(semaphore) <= 2 * ms(exclusive));
+}
+
+BOOST_AUTO_TEST_CASE(each_reader_has_a_fence_of_its_own_and_is_listed)
+{
+    for (const auto ttl : {30s, 0s}) {
+        auto held = take(20, {.ttl = ttl, .mode = lock_mode::shared}, one_key);
+        std::set<std::uint64_t> fences;
+        for (const auto& each : held)
+            fences.insert(each.fence());
+        BOOST_TEST(fences.size() == held.size());
+        const auto listed = run(ours.list({.key = "k"}));
+        BOOST_TEST(listed.size() == held.size());
+        for (const auto& each : listed) {
+            BOOST_TEST(fences.contains(each.fence));
+            BOOST_TEST(each.remaining.has_value() == (ttl != 0s));
+        }
+        BOOST_TEST(!run(ours.try_acquire("k")).has_value());
+        release(held);
+        auto next = run(ours.acquire("k"));
+        BOOST_TEST(next.fence() > *fences.rbegin());
+        run(next.release(on_failure::raise));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(readers_with_different_ttls_expire_each_at_its_time)
+{
+    std::vector<running<lock>> asked;
+    for (const auto ttl : {1h, 2h, 3h})
+        asked.push_back(start(io, ours.acquire("k", {.ttl = ttl, .mode = lock_mode::shared})));
+    std::vector<lock> held;
+    for (auto& each : asked)
+        held.push_back(each.get(io));
+    for (std::size_t i = 0; i < held.size(); ++i)
+        BOOST_TEST((held[i].expires_at() - lease_clock::now() < std::chrono::hours(i + 1)));
+    std::vector<std::chrono::hours> left;
+    for (const auto& each : run(ours.list({.key = "k"})))
+        left.push_back(std::chrono::ceil<std::chrono::hours>(each.remaining.value()));
+    std::ranges::sort(left);
+    BOOST_TEST((left == std::vector<std::chrono::hours>{1h, 2h, 3h}));
+    release(held);
+}
+
+BOOST_AUTO_TEST_CASE(semaphore_grants_as_many_as_have_room)
+{
+    const acquire_options how{.mode = lock_mode::shared, .max_holders = 10};
+    std::vector<running<std::optional<lock>>> tried;
+    for (int i = 0; i < 30; ++i)
+        tried.push_back(start(io, ours.try_acquire("k", how)));
+    std::vector<lock> held;
+    for (auto& each : tried) {
+        if (auto got = each.get(io))
+            held.push_back(*std::move(got));
+    }
+    BOOST_TEST(held.size() == 10U);
+    BOOST_TEST(run(ours.list({.key = "k"})).size() == 10U);
+    // Others wait, and each gets its turn.
+    std::vector<running<lock>> waiting;
+    for (int i = 0; i < 25; ++i)
+        waiting.push_back(start(io, ours.acquire("k", how)));
+    while (!held.empty()) {
+        release(held);
+        held.clear();
+        until([&] {
+            return std::ranges::all_of(waiting, [](const auto& each) { return each.done(); }) ||
+                   std::ranges::count_if(waiting, [](const auto& each) { return each.done(); }) >= 10;
+        });
+        BOOST_TEST(run(ours.list({.key = "k"})).size() <= 10U);
+        std::erase_if(waiting, [&](running<lock>& each) {
+            if (!each.done())
+                return false;
+            held.push_back(each.get(io));
+            return true;
+        });
+    }
+    BOOST_TEST(waiting.empty());
+}
+
+BOOST_AUTO_TEST_CASE(readers_behind_a_writer_are_granted_when_it_has_left)
+{
+    const auto theirs = add();
+    auto held = run(theirs.acquire("k"));
+    std::vector<running<lock>> waiting;
+    for (int i = 0; i < 40; ++i)
+        waiting.push_back(start(io, ours.acquire("k", {.mode = lock_mode::shared})));
+    until([&] { return ours.stats().busy >= 40; });
+    run(held.release(on_failure::raise));
+    std::vector<lock> readers;
+    for (auto& each : waiting)
+        readers.push_back(each.get(io));
+    BOOST_TEST(run(ours.list({.key = "k"})).size() == readers.size());
+    release(readers);
+    BOOST_TEST(holders_at(server->port()).empty());
+}
+
+BOOST_AUTO_TEST_CASE(release_of_readers_tells_each_whether_it_was_held)
+{
+    auto held = take(10, {.mode = lock_mode::shared}, one_key);
+    // Somebody takes the locks away, and others hold on.
+    auto other = run(ours.acquire("k", {.mode = lock_mode::shared}));
+    static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$pop":{"h":-1}}}]})"));
+    std::vector<running<void>> given;
+    for (auto& each : held)
+        given.push_back(start(io, each.release(on_failure::raise)));
+    int failed = 0;
+    for (auto& each : given) {
+        try {
+            each.get(io);
+        } catch (const release_error& refused) {
+            BOOST_TEST((refused.code() == errc::not_held), refused.what());
+            ++failed;
+        }
+    }
+    BOOST_TEST(failed == 1);
+    BOOST_TEST(run(ours.list({.key = "k"})).size() == 1U);
+    run(other.release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(holder_of_a_foreign_type_is_refused_and_not_asked_about_over_and_over)
+{
+    for (const auto* const x :
+        {R"("text")", R"({"$date":{"$numberLong":"9999999999999"}})", "true", R"({"$numberDecimal":"1e30"})", "{}"})
+    {
+        BOOST_TEST_CONTEXT(x)
+        {
+            static_cast<void>(ask(R"({"delete":"locks","deletes":[{"q":{"_id":"odd"},"limit":1}]})"));
+            static_cast<void>(ask(R"({"insert":"locks","documents":[{"_id":"odd","x":0,)"
+                                  R"("hx":{"$numberLong":"9000000000000"},"h":[{"t":"someone","x":)" +
+                                  std::string(x) + "}]}]}"));
+            for (const auto& how : {acquire_options{}, acquire_options{.mode = lock_mode::shared, .max_holders = 1}}) {
+                const auto before = ours.stats().attempts;
+                COLOCK_THROWS(create_error, errc::misconfigured_backend, run(ours.acquire("odd", how)));
+                BOOST_TEST(ours.stats().attempts - before <= 2U);
+            }
+        }
     }
 }
 
