@@ -35,6 +35,16 @@ void for_each_head(key_queue& queue, Function function)
     }
 }
 
+/// Whether a member that left from before `following` may have kept the next one back. Does not walk over the heads, of
+/// which there may be ten thousand.
+bool follows_shared_head(const key_queue& queue, boost::intrusive::list<record>::const_iterator following)
+{
+    if (following == queue.members.begin())
+        return true;
+    const record& previous = *std::prev(following);
+    return previous.place.is_head && is_shared(previous);
+}
+
 } // namespace
 
 key_queue* key_queues::find(const record& wanted)
@@ -98,16 +108,18 @@ void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
         ++queue.heads;
         queue.answer = {.heard = true, .error = wanted.outcome().error};
     } else if (queue.heads == 0) {
-        promote(queue, wakes);
+        promote(queue, queue.members.begin(), wakes);
     } else if (is_shared(wanted) && queue.heads + 1 == queue.members.size() && is_shared(queue.members.front())) {
         wanted.place.is_head = true;
         ++queue.heads;
     }
 }
 
-void key_queues::promote(key_queue& queue, wake_list& wakes)
+/// Makes heads of those that nobody keeps back any more. In front of `from` there are only shared heads.
+void key_queues::promote(key_queue& queue, member_list::iterator from, wake_list& wakes)
 {
-    for (record& member : queue.members) {
+    for (; from != queue.members.end(); ++from) {
+        record& member = *from;
         if (member.place.is_head && is_shared(member))
             continue;
         if (queue.heads > 0 && (member.place.is_head || !is_shared(member)))
@@ -143,7 +155,7 @@ bool key_queues::leave(record& wanted, wake_list& wakes)
     key_queue* const queue = std::exchange(wanted.place.queue, nullptr);
     if (!queue)
         return false;
-    queue->members.erase(queue->members.iterator_to(wanted));
+    const auto following = queue->members.erase(queue->members.iterator_to(wanted));
     const bool was_head = std::exchange(wanted.place.is_head, false);
     if (was_head)
         --queue->heads;
@@ -151,8 +163,10 @@ bool key_queues::leave(record& wanted, wake_list& wakes)
         drop(*queue);
         return false;
     }
-    if (queue->heads == 0 || !was_head)
-        promote(*queue, wakes);
+    if (queue->heads == 0)
+        promote(*queue, queue->members.begin(), wakes);
+    else if (!was_head && follows_shared_head(*queue, following))
+        promote(*queue, following, wakes);
     return true;
 }
 

@@ -110,7 +110,8 @@ public:
     }
 
 private:
-    void promote(key_queue& queue, wake_list& wakes);
+    using member_list = boost::intrusive::list<record>;
+    static void promote(key_queue& queue, member_list::iterator from, wake_list& wakes);
     void promote_next_but_one(key_queue& queue, wake_list& wakes);
     static void make_head(record& member, key_queue& queue, wake_list& wakes);
     [[nodiscard]] key_queue& make(const record& wanted);

@@ -7,6 +7,8 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <map>
 #include <vector>
 
@@ -128,6 +130,68 @@ BOOST_AUTO_TEST_CASE(a_run_grows_when_the_exclusive_claim_behind_it_leaves)
     held = {};
     on.ready();
     BOOST_TEST((waiters.order == std::vector{1, 3}));
+    waiters.held.clear();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(cancelling_readers_and_writers_takes_no_longer_than_cancelling_writers)
+{
+    constexpr std::size_t count = 10'000;
+    const auto cancel_all = [](std::size_t readers, bool newest_first) {
+        rig on;
+        colock::locker rival(on.memory);
+        const auto held = on.run(rival.acquire("k", endless));
+        std::vector<asio::cancellation_signal> stop(2 * count);
+        std::size_t ended = 0;
+        for (std::size_t n = 0; n < stop.size(); ++n) {
+            on.locker->async_acquire("k", {.mode = n < readers ? lock_mode::shared : lock_mode::exclusive},
+                asio::bind_cancellation_slot(stop[n].slot(), [&ended](error_code, lock) { ++ended; }));
+        }
+        on.ready();
+        BOOST_TEST(on.locker->stats().waiting == 2 * count);
+        const auto start = std::chrono::steady_clock::now();
+        for (std::size_t n = 0; n < stop.size(); ++n)
+            stop[newest_first ? stop.size() - 1 - n : n].emit(asio::cancellation_type::terminal);
+        on.ready();
+        BOOST_TEST(ended == 2 * count);
+        return std::chrono::steady_clock::now() - start;
+    };
+    for (const bool newest_first : {true, false}) {
+        auto writers = cancel_all(0, newest_first);
+        auto both = cancel_all(count, newest_first);
+        // The shortest of three, because the machine may be busy with something else.
+        for (int n = 0; n < 2; ++n) {
+            writers = std::min(writers, cancel_all(0, newest_first));
+            both = std::min(both, cancel_all(count, newest_first));
+        }
+        BOOST_TEST((both < 4 * writers), (newest_first ? "newest first: " : "oldest first: ")
+                                             << both / 1ms << " ms, writers alone " << writers / 1ms << " ms");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(readers_behind_a_writer_that_leaves_join_those_in_front)
+{
+    rig on(behind::scripted);
+    colock::locker rival(on.memory);
+    auto held = on.run(rival.acquire("k", endless));
+    line waiters{on, {}, {}};
+    waiters.join(1, shared);
+    waiters.join(2, shared);
+    asio::cancellation_signal first, second;
+    on.locker->async_acquire("k", asio::bind_cancellation_slot(first.slot(), [](error_code, lock) {}));
+    waiters.join(3, shared);
+    on.locker->async_acquire("k", asio::bind_cancellation_slot(second.slot(), [](error_code, lock) {}));
+    waiters.join(4, shared);
+    // Not the writer that stands in front of the last reader alone.
+    second.emit(asio::cancellation_type::terminal);
+    on.ready();
+    BOOST_TEST(on.script->count(operation::create) == 2U);
+    first.emit(asio::cancellation_type::terminal);
+    on.ready();
+    BOOST_TEST(on.script->count(operation::create) == 4U);
+    held = {};
+    on.ready();
+    BOOST_TEST((waiters.order == std::vector{1, 2, 3, 4}));
     waiters.held.clear();
     on.check_clean();
 }
