@@ -40,7 +40,7 @@ struct acquire_options
     std::optional<std::chrono::milliseconds> ttl{};
     lock_mode mode = lock_mode::exclusive;
     /// With `lock_mode::shared`: a counting semaphore, granted if fewer than this many shared holders live. 0: any
-    /// number. The limit belongs to the claim and is not stored.
+    /// number. The limit belongs to the claim and is not stored. A claim may pass waiters whose limits are reached.
     std::size_t max_holders = 0;
     /// Default: the locker's.
     std::optional<retry_policy> retry{};

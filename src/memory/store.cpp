@@ -38,6 +38,14 @@ void drop_wait(ticket& place, aftermath& after)
     after.drop(std::move(place.waiting));
 }
 
+/// False if nobody in the queue can be granted the lock, for certain and without a walk over all of them.
+bool may_hand_off(const entry& at) noexcept
+{
+    const auto& front = at.queue.front();
+    return at.fits(front.mode, front.max_holders) ||
+           (front.mode == lock_mode::shared && at.mode == lock_mode::shared && at.holders.size() < at.max_limit);
+}
+
 void drop_waits(entry& at, aftermath& after)
 {
     for (auto& place : at.queue)
@@ -110,7 +118,7 @@ create_outcome store::create_in(shard& home, claim_ptr claim, time_point now, af
         at->earliest = std::min(at->earliest, own->expires);
         return create_outcome::granted(own->fence);
     }
-    if (at->queue.empty() && at->fits(wanted.mode(), wanted.max_holders()))
+    if (at->lets_pass(wanted.mode()) && at->fits(wanted.mode(), wanted.max_holders()))
         return grant_now(*at);
     return found_busy(*at, wanted, now);
 }
@@ -135,9 +143,7 @@ void store::enqueue(entry& at, claim& claim)
 {
     if (!claim.slot)
         claim.slot = std::make_shared<ticket>(shared_from_this(), claim);
-    auto& place = *ticket_of(claim);
-    at.queue.push_back(place);
-    place.at = &at;
+    at.enqueue(*ticket_of(claim));
 }
 
 release_status store::give_back(claim& claim)
@@ -162,8 +168,7 @@ release_status store::give_back_in(shard& home, claim& claim, time_point now, af
         remove(home.groups, *at, *own, after);
     } else if (ticket* const place = ticket_of(claim); is_queued(place)) {
         drop_wait(*place, after);
-        at->queue.erase(at->queue.iterator_to(*place));
-        place->at = nullptr;
+        at->dequeue(*place);
     }
     if (at->empty()) {
         home.entries.remove(*at);
@@ -194,20 +199,30 @@ void store::settle(shard& home, entry& at, time_point now, aftermath& after)
 
 void store::hand_off(shard& home, entry& at, aftermath& after)
 {
-    if (at.queue.empty() || !at.fits(at.queue.front().mode, at.queue.front().max_holders))
+    if (at.queue.empty() || !may_hand_off(at))
         return;
     // Not the time of whoever made way, which may lie far back: the ttl of the next one starts now.
     const auto now = lease_clock::now();
-    while (!at.queue.empty() && at.fits(at.queue.front().mode, at.queue.front().max_holders)) {
-        auto& front = at.queue.front();
+    std::size_t max_limit = 0;
+    for (auto each = at.queue.begin(); each != at.queue.end();) {
+        auto& next = *each;
+        if (!at.fits(next.mode, next.max_holders)) {
+            if (next.mode == lock_mode::exclusive)
+                break;
+            max_limit = std::max(max_limit, entry::limit_of(next.max_holders));
+            ++each;
+            continue;
+        }
         make_room(at.holders);
-        if (front.waiting)
+        if (next.waiting)
             after.make_room_for_call();
-        at.queue.pop_front();
-        grant(home, at, {.handed = &front, .created = now}, front.mode, front.ttl);
-        if (front.waiting)
-            after.wake(std::move(front.waiting));
+        each = at.dequeue(next);
+        next.at = &at;
+        grant(home, at, {.handed = &next, .created = now}, next.mode, next.ttl);
+        if (next.waiting)
+            after.wake(std::move(next.waiting));
     }
+    at.max_limit = max_limit;
 }
 
 void store::remove_if_empty(shard& home, entry& at) noexcept
@@ -286,7 +301,7 @@ void store::leave(ticket& leaving) noexcept
     if (!at)
         return;
     if (leaving.is_linked()) {
-        at->queue.erase(at->queue.iterator_to(leaving));
+        at->dequeue(leaving);
     } else {
         const auto grant = std::find_if(
             at->holders.begin(), at->holders.end(), [&](const holder& held) { return held.handed == &leaving; });
@@ -318,7 +333,8 @@ void store::clear() noexcept
                     after.drop(detach(held));
                 at->holders.clear();
                 drop_waits(*at, after);
-                at->queue.clear_and_dispose([](ticket* place) { place->at = nullptr; });
+                while (!at->queue.empty())
+                    at->dequeue(at->queue.front());
                 home.entries.remove(*at);
             }
         }

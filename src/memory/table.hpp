@@ -7,8 +7,10 @@
 #include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -75,6 +77,8 @@ struct holder
 
 /// What is known of one key: never without a holder once a call has ended. Who queues has somebody to wait for, because
 /// whatever frees the lock grants it to the front of the queue in the same breath.
+///
+/// A shared claim passes others in the queue whose limits are reached, but no exclusive one.
 struct entry
 {
     entry* next = nullptr;
@@ -85,13 +89,50 @@ struct entry
     /// No holder expires before.
     lease_clock::time_point earliest = lease_clock::time_point::max();
     boost::container::small_vector<holder, 1> holders;
-    boost::intrusive::list<ticket, boost::intrusive::constant_time_size<false>> queue;
+    using ticket_list = boost::intrusive::list<ticket, boost::intrusive::constant_time_size<false>>;
+    ticket_list queue;
+    /// Exclusive claims in the queue.
+    std::size_t writer_count = 0;
+    /// No limit in front of the first exclusive claim is greater. Spares walks over the queue.
+    std::size_t max_limit = 0;
 
+    static constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
+    [[nodiscard]] static std::size_t limit_of(std::size_t max_holders) noexcept
+    {
+        return max_holders == 0 ? no_limit : max_holders;
+    }
+
+    void enqueue(ticket& last) noexcept
+    {
+        queue.push_back(last);
+        last.at = this;
+        if (last.mode == lock_mode::exclusive)
+            ++writer_count;
+        else if (writer_count == 0)
+            max_limit = std::max(max_limit, limit_of(last.max_holders));
+    }
+    /// Returns the place behind the one that has left.
+    ticket_list::iterator dequeue(ticket& leaving) noexcept
+    {
+        if (leaving.mode == lock_mode::exclusive) {
+            --writer_count;
+            // Those behind it may come next.
+            max_limit = no_limit;
+        }
+        leaving.at = nullptr;
+        return queue.erase(queue.iterator_to(leaving));
+    }
     [[nodiscard]] bool empty() const noexcept { return holders.empty() && queue.empty(); }
+    /// Next to the holders. Says nothing about the queue.
     [[nodiscard]] bool fits(lock_mode wanted, std::size_t max_holders) const noexcept
     {
-        return holders.empty() || (wanted == lock_mode::shared && mode == lock_mode::shared &&
-                                      (max_holders == 0 || holders.size() < max_holders));
+        return holders.empty() ||
+               (wanted == lock_mode::shared && mode == lock_mode::shared && holders.size() < limit_of(max_holders));
+    }
+    /// Those in the queue let a claim of that mode, which fits, go first: they fit themselves, or are to be passed.
+    [[nodiscard]] bool lets_pass(lock_mode wanted) const noexcept
+    {
+        return queue.empty() || (wanted == lock_mode::shared && writer_count == 0);
     }
     [[nodiscard]] holder* find(const claim& owner) noexcept
     {

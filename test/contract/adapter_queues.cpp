@@ -330,6 +330,19 @@ COLOCK_CONTRACT_CASE(adapter, readers_in_front_are_granted_together, &capabiliti
     on.give_back(last);
 }
 
+COLOCK_CONTRACT_CASE(
+    adapter, a_semaphore_claim_is_not_kept_back_by_a_waiter_whose_limit_is_reached, &capabilities::semaphore)
+{
+    const auto first = on.shared("k", 1), small = on.shared("k", 1), larger = on.shared("k", 4);
+    on.grant(first);
+    on.refuse(small);
+    on.grant(larger);
+    on.give_back(first);
+    on.give_back(larger);
+    on.grant(small);
+    on.give_back(small);
+}
+
 // Hand over.
 
 COLOCK_CONTRACT_CASE(adapter, a_hand_over_releases_and_grants)

@@ -159,6 +159,38 @@ BOOST_AUTO_TEST_CASE(a_semaphore_hands_over_as_many_as_fit)
     on.give_back(waiting[2]);
 }
 
+BOOST_AUTO_TEST_CASE(a_semaphore_claim_passes_those_whose_limits_are_reached)
+{
+    const auto first = driver::shared("k", 1), small = driver::shared("k", 1), larger = driver::shared("k", 3);
+    const auto writer = driver::exclusive("k"), behind = driver::shared("k", 4);
+    on.grant(first);
+    on.refuse(small);
+    // Granted at once, and nothing is handed to the one with the smaller limit.
+    on.grant(larger);
+    on.check_not_held(small);
+    const auto full = driver::shared("k", 2);
+    on.refuse(full);
+    const auto full_woken = start_wait(full), small_woken = start_wait(small);
+    on.give_back(larger);
+    // It stands behind the smaller limit, and is handed the lock nevertheless.
+    BOOST_TEST(*full_woken);
+    BOOST_TEST(!*small_woken);
+    on.check_held(full);
+    // An exclusive claim is passed by nobody, whatever the limit.
+    on.refuse(writer);
+    on.refuse(behind);
+    on.give_back(first);
+    on.check_not_held(behind);
+    on.give_back(full);
+    on.check_held(small);
+    on.check_not_held(writer);
+    on.abandon(writer);
+    on.check_held(behind);
+    on.give_back(small);
+    on.give_back(behind);
+    BOOST_TEST(on.list().empty());
+}
+
 BOOST_AUTO_TEST_CASE(an_expiry_wakes_nobody_but_the_next_touch_grants_to_the_front)
 {
     const auto holder = driver::exclusive("k", ttl), front = driver::exclusive("k"), behind = driver::exclusive("k");
