@@ -28,7 +28,8 @@ class record;
 /// The destructor never throws and never blocks: it starts the release in the background and returns; a failure is
 /// settled there, and the ttl bounds what a lost connection can leave behind. A moved-from or default-constructed lock
 /// is empty: its accessors return nothing of interest, `release()` does nothing, and its other verbs throw
-/// validation_error with `errc::invalid_options` (the `async_` fronts, which have no executor then, from the call).
+/// validation_error with `errc::invalid_options` (the `async_` fronts but that of release, which have no executor then,
+/// from the call).
 ///
 /// The verbs return awaitables that resume on the caller's executor. They honour the cancellation types that the
 /// caller's coroutine lets through (under plain `co_spawn`: terminal), with the same effect for each type: the call
@@ -113,13 +114,13 @@ public:
             executor(), [record = record_, core = core_, ttl] { return extend_verb(record, core, ttl); },
             completion_token);
     }
-    /// `void(error_code)`
+    /// `void(error_code)`. Of an empty lock: completes as `release` does, on the handler's executor. A handler without
+    /// one is called before the function returns, because there is none to post it to.
     template <asio::completion_token_for<void(error_code)> CompletionToken = asio::deferred_t>
     auto async_release(on_failure report, CompletionToken&& completion_token = CompletionToken())
     {
-        return detail::async_verb<void>(
-            executor(), [record = record_, core = core_, report] { return release_verb(record, core, report); },
-            completion_token);
+        return asio::async_initiate<CompletionToken, void(error_code)>(
+            release_initiation{record_, core_, report}, completion_token);
     }
     template <asio::completion_token_for<void(error_code)> CompletionToken = asio::deferred_t>
     auto async_release(CompletionToken&& completion_token = CompletionToken())
@@ -145,6 +146,27 @@ private:
     friend class detail::record;
     friend class detail::core;
     using core_ptr = std::shared_ptr<detail::core>;
+
+    struct release_initiation
+    {
+        using executor_type = asio::any_io_executor;
+
+        claim_ptr record;
+        core_ptr core;
+        on_failure report;
+
+        /// That of the system for an empty lock.
+        [[nodiscard]] executor_type get_executor() const noexcept;
+        template <class Handler>
+        void operator()(Handler&& handler)
+        {
+            const auto caller = detail::executor_of(handler);
+            start(detail::verb_handler<void>(std::forward<Handler>(handler)), caller);
+        }
+
+    private:
+        void start(detail::verb_handler<void> handler, const asio::any_io_executor& caller);
+    };
 
     lock(claim_ptr&& record, core_ptr&& core) noexcept : record_(std::move(record)), core_(std::move(core)) {}
 

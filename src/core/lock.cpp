@@ -5,6 +5,8 @@
 #include "core/letting_go.hpp"
 #include "core/verbs.hpp"
 
+#include <boost/asio/system_executor.hpp>
+
 namespace colock {
 
 using detail::record;
@@ -145,6 +147,25 @@ asio::awaitable<void> lock::release_verb(claim_ptr held, core_ptr core, on_failu
     if (held)
         return detail::verbs::release(std::move(core), record::from(std::move(held)), report);
     return report == on_failure::raise ? refuse_empty<void>() : nothing_to_release();
+}
+
+asio::any_io_executor lock::release_initiation::get_executor() const noexcept
+{
+    return core ? core->executor() : asio::any_io_executor(asio::system_executor());
+}
+
+void lock::release_initiation::start(detail::verb_handler<void> handler, const asio::any_io_executor& caller)
+{
+    if (record)
+        return detail::run_verb<void>(core->executor(), release_verb(record, core, report), std::move(handler), caller);
+    std::exception_ptr failure;
+    try {
+        if (report == on_failure::raise)
+            throw_if_empty(record);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    detail::end_verb(failure, std::move(handler), caller);
 }
 
 asio::awaitable<std::string> lock::detach_verb(claim_ptr held, core_ptr core)

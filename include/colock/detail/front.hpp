@@ -54,6 +54,10 @@ template <class T>
 void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler,
     const asio::any_io_executor& caller);
 
+/// Invokes `handler` with the code of `failure`, which may be null, on `caller`, its associated executor. At once if
+/// that is empty, or the system executor.
+void end_verb(const std::exception_ptr& failure, verb_handler<void> handler, const asio::any_io_executor& caller);
+
 template <class T, class Verb>
 struct verb_initiation
 {

@@ -1,8 +1,13 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/rig.hpp"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/deferred.hpp>
+
+#include <optional>
 
 using namespace colock;
 using namespace colock::testing;
@@ -38,7 +43,6 @@ BOOST_AUTO_TEST_CASE(an_empty_lock_is_defined)
         COLOCK_THROWS(validation_error, errc::invalid_options, empty->async_extend(1s, [](error_code) {}));
         COLOCK_THROWS(validation_error, errc::invalid_options, empty->async_is_locked([](error_code, bool) {}));
         COLOCK_THROWS(validation_error, errc::invalid_options, empty->async_lost([](error_code, lost_reason) {}));
-        COLOCK_THROWS(validation_error, errc::invalid_options, empty->async_release([](error_code) {}));
     }
     BOOST_TEST(taken.held());
     lock& same = taken;
@@ -51,6 +55,38 @@ BOOST_AUTO_TEST_CASE(an_empty_lock_is_defined)
     const auto stored = on.stored();
     BOOST_TEST_REQUIRE(stored.size() == 1U);
     BOOST_TEST(stored.front().key == "other");
+}
+
+BOOST_AUTO_TEST_CASE(async_release_of_an_empty_lock_completes_like_release)
+{
+    asio::io_context io;
+    lock none;
+    for (const auto report : {on_failure::quiet, on_failure::raise}) {
+        const error_code expected = report == on_failure::raise ? make_error_code(errc::invalid_options) : error_code();
+        std::optional<error_code> code;
+        const auto note = [&](error_code ended) { code = ended; };
+        none.async_release(report, asio::bind_executor(io.get_executor(), note));
+        BOOST_TEST(!code.has_value());
+        run_until(io, [&] { return code.has_value(); });
+        BOOST_TEST((*code == expected));
+
+        code.reset();
+        none.async_release(report)(asio::bind_executor(io.get_executor(), note));
+        run_until(io, [&] { return code.has_value(); });
+        BOOST_TEST((*code == expected));
+
+        const auto awaited = [](lock& subject, on_failure how) -> asio::awaitable<error_code> {
+            auto [ended] = co_await subject.async_release(how, asio::as_tuple(asio::deferred));
+            co_return ended;
+        };
+        BOOST_TEST((run_coro(io, awaited(none, report)) == expected));
+
+        // Without an executor of its own the handler is called before the function returns.
+        code.reset();
+        none.async_release(report, note);
+        BOOST_TEST_REQUIRE(code.has_value());
+        BOOST_TEST((*code == expected));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_second_release_does_and_raises_nothing)
