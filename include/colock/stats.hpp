@@ -85,8 +85,14 @@ struct shutdown_report
     std::vector<std::string> unsettled{};
     /// Clean-ups that ended without proof, over the locker's life.
     std::uint64_t unproven = 0;
+    /// Calls that other threads had made into a backend which answers at once, and which had not returned. What they
+    /// are granted is given back when they do.
+    std::uint64_t unfinished_calls = 0;
 
-    [[nodiscard]] bool clean() const noexcept { return still_running.empty() && unsettled.empty(); }
+    [[nodiscard]] bool clean() const noexcept
+    {
+        return still_running.empty() && unsettled.empty() && unfinished_calls == 0;
+    }
 };
 
 } // namespace colock

@@ -207,6 +207,34 @@ BOOST_AUTO_TEST_CASE(a_shutdown_waits_for_a_release_that_is_being_carried_out)
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_shutdown_ends_at_its_deadline_while_another_thread_is_inside_the_backend)
+{
+    for (const auto where : {operation::create, operation::release}) {
+        stage on;
+        lock held;
+        if (where == operation::release)
+            held = run_coro(on.io, on.by->acquire("k"));
+        stopped_inside thread(*on.backend, where);
+        const auto acquire = [](colock::locker by) -> asio::awaitable<void> {
+            static_cast<void>(co_await by.acquire("k", {.ttl = 0ms}));
+        };
+        elsewhere other(where == operation::release ? held.release() : acquire(*on.by));
+        thread.wait_until_reached();
+        const auto report = run_coro(on.io, on.by->shutdown(150ms));
+        BOOST_TEST(!report.clean());
+        BOOST_TEST(report.unfinished_calls == 1U);
+        thread.go_on();
+        if (where == operation::release)
+            BOOST_CHECK_NO_THROW(other.get());
+        else
+            BOOST_CHECK_THROW(other.get(), create_error);
+        BOOST_TEST(!run_coro(on.io, on.by->is_locked("k")));
+        BOOST_TEST(run_coro(on.io, on.by->shutdown(0ms)).clean());
+        held = {};
+        on.check_freed();
+    }
+}
+
 BOOST_AUTO_TEST_CASE(nothing_is_granted_after_a_shutdown)
 {
     struct row

@@ -73,6 +73,17 @@ void report_undecided(core& self, std::vector<std::string>& keys)
     std::for_each(self.trying.begin(), self.trying.end(), add);
 }
 
+/// What ends inside a call that another thread has made takes no time, but the thread may be paused: it gets so much of
+/// it after any deadline.
+constexpr auto call_patience = std::chrono::milliseconds(100);
+
+/// How many other threads are inside the backend, for an acquire or a release that ends before their call returns. The
+/// mutex is held.
+unsigned calls_under_way(const core& self) noexcept
+{
+    return self.granting_at_once + (self.quick_releases_begun - self.quick_releases_ended);
+}
+
 shutdown_report end_shutdown(core& self)
 {
     shutdown_report report;
@@ -84,6 +95,7 @@ shutdown_report end_shutdown(core& self)
             held.plan.left_to_its_ttl();
             self.leased.reschedule(held);
         }
+        report.unfinished_calls = calls_under_way(self);
         report.unsettled = self.cleaning.leave_behind(todo);
         report_undecided(self, report.unsettled);
         report.unproven = self.stats.unproven;
@@ -102,7 +114,9 @@ void orphan(core& self)
 
 asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline)
 {
-    const auto until = saturating_add(lease_clock::now(), deadline);
+    const auto now = lease_clock::now();
+    const auto until = saturating_add(now, deadline);
+    const auto calls_end_by = now + call_patience;
     self->news.begin(shutdown_news::what::waiters_and_leases);
     const unscheduled at_end{*self, self->cleaning.drained()};
     parked place;
@@ -110,16 +124,16 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex);
-            // What ends inside the call that another thread has made is not to be reported as unsettled, and takes no
-            // time; nor does it to tell the others.
-            const bool ends_at_once = self->news.still_tells() ||
-                                      self->quick_releases_begun != self->quick_releases_ended ||
-                                      self->granting_at_once != 0;
-            if (self->leased.all().empty() && self->cleaning.empty() && self->acquiring == 0 && !ends_at_once)
+            // To tell those who wait takes no time.
+            const bool still_tells = self->news.still_tells();
+            const bool others_call = calls_under_way(*self) != 0;
+            if (self->leased.all().empty() && self->cleaning.empty() && self->acquiring == 0 && !others_call &&
+                !still_tells)
                 break;
-            if (lease_clock::now() < until && !self->dead)
-                self->timers.schedule(self->cleaning.drained(), std::min(self->cleaning.drained().due, until));
-            else if (!ends_at_once)
+            const auto ends_at = others_call ? std::max(until, calls_end_by) : until;
+            if (lease_clock::now() < ends_at && !self->dead)
+                self->timers.schedule(self->cleaning.drained(), std::min(self->cleaning.drained().due, ends_at));
+            else if (!still_tells && !(self->dead && others_call))
                 break;
             seen = self->cleaning.drained().version;
         }
