@@ -16,7 +16,8 @@ using boost::system::error_code;
 /// What can go wrong. Every message of the category names the cause and the remedy.
 enum class errc
 {
-    /// The retry policy ended, and the last answer was that the lock is held by somebody else.
+    /// The retry policy ended, and the last answer was that the lock is held by somebody else, or another caller of the
+    /// same locker was first.
     retry_exhausted = 1,
     /// The lock is not, or no longer, ours: released, expired, or taken by another holder.
     not_held,
@@ -59,7 +60,7 @@ struct error_context
 {
     std::string key{};
     std::string backend{};
-    /// Attempts made so far, 0 if nothing was sent.
+    /// Requests that were made so far, counted by the retry policy or not; 0 if nothing was sent.
     std::size_t attempts = 0;
     /// Time since the call began.
     std::chrono::nanoseconds elapsed{0};
@@ -67,6 +68,8 @@ struct error_context
     error_code cause{};
     /// What exactly was wrong, in words; never a credential, never a token.
     std::string detail{};
+    /// Attempts that the retry policy has counted, where it ended the call; 0 elsewhere.
+    std::size_t counted_attempts = 0;
 };
 
 /// Base of all exceptions that colock throws. Copying one does not throw.
@@ -85,6 +88,7 @@ public:
     /// The driver's own code; empty where the error was colock's.
     [[nodiscard]] const error_code& cause() const noexcept { return context().cause; }
     [[nodiscard]] const std::string& detail() const noexcept { return context().detail; }
+    [[nodiscard]] std::size_t counted_attempts() const noexcept { return context().counted_attempts; }
 
 private:
     struct told;

@@ -7,10 +7,6 @@ namespace colock::detail {
 
 namespace {
 
-/// One that has been under way for less, or for less than twice what the last answer took, does not yet show that the
-/// backend has fallen silent.
-constexpr auto still_fresh = std::chrono::milliseconds(100);
-
 /// A backend may end each wait as soon as it begins. After so many that were shorter than that, or than two answers
 /// take, pauses are made, of 1 ms up to 16 ms.
 constexpr unsigned most_vain_waits = 32;
@@ -94,9 +90,8 @@ bool acquire_plan::sent(bool counts) noexcept
     return stops_listening();
 }
 
-void acquire_plan::answered(lease_clock::duration took) noexcept
+void acquire_plan::answered() noexcept
 {
-    answer_took_ = took;
     fresh_turn_ = false;
     holder_expires_ = time_point::max();
     looks_again_ = time_point::max();
@@ -111,7 +106,7 @@ bool acquire_plan::found_busy(time_point now, lease_clock::duration took, time_p
         vain_waits_ = static_cast<std::uint8_t>(std::min(vain_waits_ + 1U, most_vain_waits + most_doublings));
     else if (!paused)
         vain_waits_ /= 2;
-    answered(took);
+    answered();
     found_busy_at_ = now;
     if (!paused && !counts_ && vain_waits_ >= most_vain_waits) {
         const auto doublings = vain_waits_ - most_vain_waits;
@@ -123,9 +118,9 @@ bool acquire_plan::found_busy(time_point now, lease_clock::duration took, time_p
     return counts_;
 }
 
-bool acquire_plan::found_failing(time_point now, lease_clock::duration took, bool looks_soon) noexcept
+bool acquire_plan::found_failing(time_point now, bool looks_soon) noexcept
 {
-    answered(took);
+    answered();
     failed_ = true;
     const bool was_look = looks_ > 0;
     if (counts_)
@@ -161,11 +156,6 @@ bool acquire_plan::woken(std::uint32_t wait) noexcept
     listens_ = false;
     told_ = true;
     return true;
-}
-
-bool acquire_plan::is_overdue(time_point sent, time_point now) const noexcept
-{
-    return now - sent >= std::max<lease_clock::duration>(still_fresh, 2 * answer_took_);
 }
 
 void acquire_plan::go_on_for(acquire_plan& spent) noexcept

@@ -72,7 +72,7 @@ public:
     /// The answer is an error, or a grant that comes too late. True if it counts under the policy: all do but the looks
     /// that this asks for.
     /// \param looks_soon it may have left something that keeps others out, or nothing keeps anybody out
-    [[nodiscard]] bool found_failing(time_point now, lease_clock::duration took, bool looks_soon) noexcept;
+    [[nodiscard]] bool found_failing(time_point now, bool looks_soon) noexcept;
     void yielded() noexcept { fresh_turn_ = true; }
     /// Returns the number of this wait, which its end at the backend has to name if it listens.
     std::uint32_t waits(bool listens) noexcept;
@@ -98,8 +98,6 @@ public:
     /// How long after an answer that may have left something, or a grant that came too late, it is looked what has
     /// become of it, if there were so many looks before.
     [[nodiscard]] static lease_clock::duration look_delay(unsigned looks) noexcept;
-    /// One that was sent then and is unanswered has been for so long that the backend has fallen silent.
-    [[nodiscard]] bool is_overdue(time_point sent, time_point now) const noexcept;
 
     /// In the place of one whose claim is spent: as far as that has come, but nobody listens for it.
     void go_on_for(acquire_plan& spent) noexcept;
@@ -107,7 +105,7 @@ public:
 private:
     [[nodiscard]] decision send(time_point now, const retry_schedule& schedule) const noexcept;
     [[nodiscard]] decision wait(const view& seen, const retry_schedule& schedule) const noexcept;
-    void answered(lease_clock::duration took) noexcept;
+    void answered() noexcept;
 
     /// When the grant that stands in the way expires; an expiry wakes nobody.
     time_point holder_expires_ = time_point::max();
@@ -117,7 +115,6 @@ private:
     /// unknown, or after a late grant: when it looks again.
     time_point looks_again_ = time_point::max();
     time_point found_busy_at_{};
-    lease_clock::duration answer_took_{0};
     /// A late end of an earlier wait carries another number.
     std::uint32_t wait_number_ = 0;
     /// How many waits have ended as soon as they had begun, and for nothing; half of them for each that has not.

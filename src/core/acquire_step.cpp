@@ -29,17 +29,16 @@ void judge(core& self, const record::ptr& wanted, retry_schedule& schedule, crea
 {
     record& subject = *wanted;
     const auto now = lease_clock::now();
-    const auto took = now - subject.sent();
     bool counts = true;
     subject.outcome().error.reset();
     switch (outcome.status) {
     case create_status::granted:
-        counts = subject.attempting.found_failing(now, took, true);
+        counts = subject.attempting.found_failing(now, true);
         subject.outcome().error = too_late_to_use();
         take_back_late_grant(self, wanted, now);
         break;
     case create_status::busy:
-        counts = subject.attempting.found_busy(now, took,
+        counts = subject.attempting.found_busy(now, now - subject.sent(),
             outcome.retry_after > lease_clock::duration::zero() ? saturating_add(now, outcome.retry_after)
                                                                 : lease_clock::time_point::max());
         subject.outcome().holder = std::move(outcome.holder);
@@ -47,7 +46,7 @@ void judge(core& self, const record::ptr& wanted, retry_schedule& schedule, crea
     case create_status::failed:
         if (!may_be_tried_again(outcome.error->code))
             throw_failed(*outcome.error, context_of(self, subject));
-        counts = subject.attempting.found_failing(now, took, outcome.error->code == errc::outcome_unknown);
+        counts = subject.attempting.found_failing(now, outcome.error->code == errc::outcome_unknown);
         subject.outcome().error = std::move(outcome.error);
         break;
     }
@@ -219,14 +218,14 @@ step acquire_step::judge_answer()
 
 void acquire_step::give_up()
 {
-    const auto last = answer_to(*wanted_, now_);
+    const auto last = answer_to(self_, *wanted_, now_);
     unlock();
     throw_retries_ended(self_, *wanted_, schedule_, last);
 }
 
 void acquire_step::count_failure()
 {
-    const auto last = answer_to(*wanted_, now_);
+    const auto last = answer_to(self_, *wanted_, now_);
     unlock();
     if (!schedule_.failed(now_))
         throw_retries_ended(self_, *wanted_, schedule_, last);

@@ -4,6 +4,14 @@
 
 namespace colock::detail {
 
+lease_clock::time_point core::note_answer_time(record& asked, create_status answer) noexcept
+{
+    const auto now = lease_clock::now();
+    if (answer != create_status::failed)
+        answers.add(now - asked.sent());
+    return now;
+}
+
 void core::on_created(record& subject, create_outcome&& outcome)
 {
     if (outcome.status == create_status::failed)
@@ -14,6 +22,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
         subject.under_way = operation::none;
         if (subject.where() == phase::ended || subject.inherited())
             return;
+        const auto now = can.immediate ? time_point() : note_answer_time(subject, outcome.status);
         ++stats.attempts;
         // Written under the mutex alone.
         subject.attempts_made.store(
@@ -39,7 +48,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
                 cleaning.end(subject, true, todo);
         } else if (outcome.status == create_status::granted && !closed_to_new.load(std::memory_order_relaxed) &&
                    (can.immediate || lease_plan::arrives_in_time(leased.request_of(subject, subject.ttl()),
-                                         subject.lease().session_until(), lease_clock::now(), margins)))
+                                         subject.lease().session_until(), now, margins)))
         {
             stop_trying(subject);
             leased.grant(subject, outcome.fence, todo);
@@ -61,6 +70,7 @@ void core::on_refused(record& subject, create_outcome* busy)
         if (subject.where() == phase::ended || subject.inherited())
             return;
         if (busy) {
+            static_cast<void>(note_answer_time(subject, create_status::busy));
             ++stats.attempts;
             ++stats.busy;
         }

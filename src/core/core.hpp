@@ -133,6 +133,8 @@ public:
     notice pausing;
 
 private:
+    /// \return the time that it is now. The mutex is held.
+    time_point note_answer_time(record& asked, create_status answer) noexcept;
     void on_timer();
     void suspend(const waiter::ptr& place, const asio::any_io_executor& executor, asio::cancellation_slot slot,
         waitable& source, parked& how, std::uint32_t seen);

@@ -71,6 +71,23 @@ bool detail_says_all(const error_code& code, std::string_view detail)
     return !detail.empty() && (refused || detail.find("; ") != detail.npos);
 }
 
+/// How often the backend was asked, in how long a time. The policy does not count a request that follows a wake-up, and
+/// counts attempts that were due while another caller of the locker was first.
+std::string effort_of(const error_context& context)
+{
+    const auto number_of = [](std::size_t count, const std::string& what) {
+        return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+    };
+    const bool differs = context.counted_attempts > 0 && context.counted_attempts != context.attempts;
+    if (context.attempts == 0 && !differs)
+        return {};
+    const auto asked = differs ? number_of(context.attempts, "request") + ", " +
+                                     number_of(context.counted_attempts, "attempt") + " counted by the retry policy"
+                               : number_of(context.attempts, "attempt");
+    const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(context.elapsed);
+    return " (" + asked + ", " + std::to_string(elapsed.count()) + " ms)";
+}
+
 std::string describe(const error_code& code, const error_context& context)
 {
     std::string text = context.backend.empty() ? "colock" : "colock " + context.backend;
@@ -78,11 +95,7 @@ std::string describe(const error_code& code, const error_context& context)
         text += " " + detail::quoted(context.key);
     if (!context.detail.empty())
         text += ": " + detail::printable(context.detail);
-    if (context.attempts > 0) {
-        const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(context.elapsed);
-        text += " (" + std::to_string(context.attempts) + (context.attempts == 1 ? " attempt, " : " attempts, ") +
-                std::to_string(elapsed.count()) + " ms)";
-    }
+    text += effort_of(context);
     if (context.cause)
         text += " (cause: " + detail::printable(context.cause.message()) + ")";
     if (!detail_says_all(code, context.detail))

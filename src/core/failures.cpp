@@ -50,36 +50,50 @@ failure_ptr too_late_to_use()
         errc::unavailable, "the grant arrived when too little of its ttl was left; use a longer ttl, or a faster link");
 }
 
-last_answer answer_to(const record& wanted, lease_clock::time_point now)
+last_answer answer_to(const core& self, const record& wanted, lease_clock::time_point now)
 {
-    if (wanted.under_way != operation::none) {
-        return {.heard = wanted.attempts_made > 0 && !wanted.attempting.is_overdue(wanted.sent(), now),
-            .sent = true,
-            .error = wanted.outcome().error,
-            .holder = wanted.outcome().holder};
-    }
-    if (wanted.attempts_made > 0)
-        return {.heard = true, .error = wanted.outcome().error, .holder = wanted.outcome().holder};
-    // Whoever is not the head has asked nobody, and knows what the head knows.
-    return wanted.place.queue->holder ? last_answer{.heard = true} : wanted.place.queue->answer;
+    const bool is_sent = wanted.under_way != operation::none;
+    if (!is_sent && wanted.attempts_made == 0)
+        return answer_to_first(self, *wanted.place.queue, now);
+    return {.heard = wanted.attempts_made > 0 && !(is_sent && self.answers.is_overdue(wanted.sent(), now)),
+        .sent = is_sent,
+        .error = wanted.outcome().error,
+        .holder = wanted.outcome().holder};
+}
+
+last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now)
+{
+    if (queue.holder)
+        return {.heard = true};
+    last_answer known = queue.answer;
+    const record& first = queue.members.front();
+    known.is_behind = first.under_way == operation::none || !self.answers.is_overdue(first.sent(), now);
+    known.heard = known.heard && known.is_behind;
+    return known;
+}
+
+failure_ptr why_not_busy(const core& self, const last_answer& last, const char* silence)
+{
+    if (last.heard)
+        return last.error;
+    if (auto trouble = self.backend->trouble())
+        return trouble;
+    if (last.error || last.is_behind)
+        return last.error;
+    return make_failure(last.sent ? errc::outcome_unknown : errc::unavailable, silence);
 }
 
 void throw_retries_ended(
     const core& self, const record& wanted, const retry_schedule& schedule, const last_answer& last)
 {
     auto context = context_of(self, wanted);
-    context.attempts = std::max<std::size_t>(context.attempts + (last.sent ? 1 : 0), schedule.attempts());
-    if (!last.heard) {
-        if (const auto trouble = self.backend->trouble())
-            throw_failed(*trouble, std::move(context));
-        if (!last.error) {
-            context.detail = "the backend had not answered when the retry policy ended";
-            throw create_error(last.sent ? errc::outcome_unknown : errc::unavailable, std::move(context));
-        }
-    }
-    if (last.error)
-        throw_failed(*last.error, std::move(context));
-    if (!last.holder.empty())
+    context.attempts += schedule.earlier_requests() + (last.sent ? 1 : 0);
+    context.counted_attempts = schedule.attempts();
+    if (const auto why = why_not_busy(self, last, "the backend had not answered when the retry policy ended"))
+        throw_failed(*why, std::move(context));
+    if (!last.heard)
+        context.detail = "another caller of this locker is first";
+    else if (!last.holder.empty())
         context.detail = "held by " + last.holder;
     throw retry_error(errc::retry_exhausted, std::move(context));
 }

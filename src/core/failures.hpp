@@ -34,8 +34,14 @@ inline void throw_if_refused(const core& self, const record& wanted)
 // Of an acquire.
 [[nodiscard]] failure_ptr too_late_to_use();
 /// What is known of the attempts of `wanted` so far. The mutex is held.
-[[nodiscard]] last_answer answer_to(const record& wanted, lease_clock::time_point now);
-/// Only an answer makes a lock busy: where there was none, what is known of the backend is told.
+[[nodiscard]] last_answer answer_to(const core& self, const record& wanted, lease_clock::time_point now);
+/// What somebody knows that has asked nobody, and stands behind those in `queue`. The mutex is held.
+[[nodiscard]] last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now);
+/// Why the lock cannot be called busy: what is known of a backend that did not answer, or its last error. Null if the
+/// lock is busy, or another caller of this locker is first.
+/// \param silence the detail where there was no answer
+[[nodiscard]] failure_ptr why_not_busy(const core& self, const last_answer& last, const char* silence);
+/// Throws `why_not_busy`, or else that the lock stayed busy.
 [[noreturn]] void throw_retries_ended(
     const core& self, const record& wanted, const retry_schedule& schedule, const last_answer& last);
 

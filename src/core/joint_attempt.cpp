@@ -61,7 +61,7 @@ bool is_unanswered(core& self, record& asked, const retry_schedule& schedule, st
         if (asked.where() != phase::acquiring || asked.under_way == operation::none)
             return false;
         if (now >= schedule.deadline())
-            last = answer_to(asked, now);
+            last = answer_to(self, asked, now);
         self.timers.schedule(asked, schedule.deadline());
         seen = asked.version;
     }

@@ -25,6 +25,8 @@ struct last_answer
     bool heard = false;
     /// It is under way.
     bool sent = false;
+    /// Another caller of this locker is first, and the backend has not left that one without an answer for long.
+    bool is_behind = false;
     failure_ptr error{};
     /// May be empty.
     std::string holder{};

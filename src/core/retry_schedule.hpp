@@ -28,6 +28,9 @@ public:
     [[nodiscard]] time_point start() const noexcept { return start_; }
     /// Attempts that have counted.
     [[nodiscard]] std::size_t attempts() const noexcept { return attempts_; }
+    /// Requests of claims that this call has given up, to start again with others.
+    [[nodiscard]] std::size_t earlier_requests() const noexcept { return earlier_requests_; }
+    void add_earlier_requests(std::size_t count) noexcept { earlier_requests_ += count; }
     /// Whether it can end by itself.
     [[nodiscard]] bool finite() const noexcept { return policy_->finite(); }
 
@@ -38,6 +41,7 @@ private:
     time_point deadline_;
     lease_clock::duration previous_{0};
     std::size_t attempts_ = 0;
+    std::size_t earlier_requests_ = 0;
 };
 
 } // namespace colock::detail

@@ -5,6 +5,7 @@
 #include <colock/options.hpp>
 #include <colock/stats.hpp>
 
+#include "core/answer_times.hpp"
 #include "core/key_queues.hpp"
 #include "core/lease_plan.hpp"
 #include "core/parking.hpp"
@@ -78,6 +79,7 @@ struct shard
     parking_lot suspended;
     timer_heap timers;
     key_queues queues;
+    answer_times answers;
     locker_stats stats;
 };
 

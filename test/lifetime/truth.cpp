@@ -217,6 +217,110 @@ BOOST_AUTO_TEST_CASE(who_waits_behind_the_head_tells_what_the_head_was_told)
     }
 }
 
+BOOST_AUTO_TEST_CASE(behind_a_young_request_the_lock_is_busy)
+{
+    rig on(behind::scripted);
+    on.script->always(operation::create, step::hold());
+    auto head = on.start(on.locker->acquire("k"));
+    const auto check = [&](acquire_options options) {
+        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(on.acquire("k", std::move(options))); });
+        BOOST_TEST_REQUIRE(thrown.has_value());
+        BOOST_TEST((thrown->code() == errc::retry_exhausted));
+        BOOST_TEST(thrown->detail() == "another caller of this locker is first");
+        BOOST_TEST(thrown->attempts() == 0U);
+    };
+    check({.retry = retry_policy::never()});
+    check({.retry = retry_policy::fixed(1ms).times(2)});
+    check({.mode = lock_mode::shared, .retry = retry_policy::never()});
+    COLOCK_THROWS(retry_error, errc::retry_exhausted,
+        on.run(on.locker->acquire_all({"k", "z"}, {.retry = retry_policy::never()})));
+    BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
+    // A known trouble is told all the same.
+    on.script->notify_suspended(refused);
+    COLOCK_THROWS(create_error, errc::unavailable, on.acquire("k", {.retry = retry_policy::never()}));
+    on.script->notify_reconnected();
+    on.script->reset();
+    while (on.script->deliver())
+        on.ready();
+    head.get(on.io()) = {};
+    clean_up(on);
+}
+
+BOOST_AUTO_TEST_CASE(a_request_stays_young_for_twice_the_longest_of_the_last_answers)
+{
+    rig on(behind::scripted);
+    on.script->always(operation::wait, step::hold());
+    const auto end_of_one = [&] { return on.start(on.locker->acquire("k", {.retry = retry_policy::never()})); };
+    const auto check = [&](lease_clock::duration young, lease_clock::duration old) {
+        on.script->next(operation::create, step::hold());
+        auto head = on.start(on.locker->acquire("k"));
+        on.advance(young);
+        auto one = end_of_one();
+        on.ready();
+        BOOST_TEST_REQUIRE(one.done());
+        BOOST_TEST(told_by(on, one) == "busy: another caller of this locker is first");
+        BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
+        on.advance(old - young);
+        one = end_of_one();
+        on.ready();
+        BOOST_TEST_REQUIRE(one.done());
+        BOOST_TEST(told_by(on, one) == "unavailable: the backend had not answered when the retry policy ended");
+        COLOCK_THROWS(create_error, errc::unavailable, on.run(on.locker->try_acquire("k")));
+        on.script->discard();
+        on.advance(3s);
+        head.get(on.io()) = {};
+        on.ready();
+    };
+    check(0ms, 1s);
+    on.script->next(operation::create, step::pass().delay(3s));
+    auto slow = on.start(on.locker->acquire("other"));
+    on.advance(3s);
+    slow.get(on.io()) = {};
+    on.ready();
+    check(5s, 7s);
+    // Sixteen answers later the slow one counts no more.
+    for (int n = 0; n < 16; ++n)
+        on.acquire("other") = {};
+    check(0ms, 1s);
+    clean_up(on);
+}
+
+BOOST_AUTO_TEST_CASE(who_waits_behind_a_head_that_is_not_answered_any_more_is_not_told_busy)
+{
+    rig on(behind::scripted);
+    on.script->always(operation::wait, step::hold());
+    on.script->next(operation::create, step::busy());
+    on.script->next(operation::create, step::hold());
+    auto head = on.start(on.locker->acquire("k", {.retry = every_second}));
+    auto behind_it = on.start(on.locker->acquire("k", {.retry = retry_policy(every_second).times(4)}));
+    on.advance_by_steps(10s, 100ms);
+    BOOST_TEST_REQUIRE(behind_it.done());
+    BOOST_TEST(told_by(on, behind_it) == "unavailable: the backend had not answered when the retry policy ended");
+    on.locker.reset();
+    COLOCK_THROWS(create_error, errc::shutting_down, head.get(on.io()));
+    clean_up(on);
+}
+
+BOOST_AUTO_TEST_CASE(requests_that_the_policy_does_not_count_are_told_apart)
+{
+    rig on(behind::scripted);
+    on.script->always(operation::create, step::busy());
+    on.script->always(operation::wait, step::hold());
+    auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy(every_second).times(1)}));
+    on.ready();
+    // Woken once between the two attempts that count.
+    on.script->deliver();
+    on.advance_by_steps(2s, 100ms);
+    BOOST_TEST_REQUIRE(acquiring.done());
+    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(acquiring.get(on.io())); });
+    BOOST_TEST_REQUIRE(thrown.has_value());
+    BOOST_TEST(thrown->attempts() == 3U);
+    BOOST_TEST(thrown->counted_attempts() == 2U);
+    BOOST_TEST(std::string_view(thrown->what()).find("(3 requests, 2 attempts counted by the retry policy, ") !=
+               std::string_view::npos);
+    clean_up(on);
+}
+
 BOOST_AUTO_TEST_CASE(behind_a_holder_of_the_same_locker_it_is_busy)
 {
     rig on(behind::scripted);

@@ -70,6 +70,40 @@ BOOST_AUTO_TEST_CASE(locks_move_while_others_wait)
     }
 }
 
+namespace {
+
+asio::awaitable<void> lock_or_be_busy(locker by, retry_policy policy)
+{
+    for (std::size_t n = 0; n < 20 * rounds; ++n) {
+        try {
+            auto held = co_await by.acquire("k", {.retry = policy});
+            co_await asio::post(asio::deferred);
+        } catch (const retry_error&) {
+            // Busy. Any other error fails the test.
+        }
+        co_await asio::post(asio::deferred);
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(who_gives_up_behind_another_caller_is_told_that_the_lock_is_busy)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        asio::io_context io(static_cast<int>(pool_size));
+        const locker by(make_backend(io, kind));
+        results outcome;
+        for (int n = 0; n < workers; ++n) {
+            auto policy = n % 2 == 0 ? retry_policy::never() : retry_policy::forever();
+            asio::co_spawn(io, lock_or_be_busy(by, std::move(policy)), outcome.handler());
+        }
+        BOOST_TEST(run_pool(io));
+        BOOST_TEST(outcome.ended == workers);
+        BOOST_TEST(outcome.failed == 0);
+        check_idle(by);
+    }
+}
+
 /// A release on another thread may hand over to a group that has just found its first key held, or fail to.
 BOOST_AUTO_TEST_CASE(a_group_waits_while_its_first_key_is_handed_over)
 {

@@ -36,7 +36,7 @@ bool asks_beside(const record& wanted, const key_queue& queue)
 }
 
 /// To those who are queued before it; nothing if there are none.
-std::optional<last_answer> answer_ahead(core& self, const record& wanted)
+std::optional<last_answer> answer_ahead(core& self, const record& wanted, lease_clock::time_point now)
 {
     if (!self.queues.may_have(wanted.key_hash()))
         return std::nullopt;
@@ -44,7 +44,7 @@ std::optional<last_answer> answer_ahead(core& self, const record& wanted)
     const key_queue* const queue = self.queues.find(wanted);
     if (!queue || asks_beside(wanted, *queue))
         return std::nullopt;
-    return queue->holder ? last_answer{.heard = true} : queue->answer;
+    return answer_to_first(self, *queue, now);
 }
 
 void send_single(core& self, const record::ptr& wanted, lease_clock::time_point now)
@@ -129,8 +129,8 @@ asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, rec
     leaving.takes_time();
     if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
         throw boost::system::system_error(asio::error::operation_aborted);
-    if (const auto ahead = answer_ahead(*self, *wanted)) {
-        if (const auto why = ahead->heard ? ahead->error : self->backend->trouble())
+    if (const auto ahead = answer_ahead(*self, *wanted, now)) {
+        if (const auto why = why_not_busy(*self, *ahead, "the backend does not answer the caller that is first"))
             throw_failed(*why, context_of(*self, *wanted));
         co_return std::nullopt;
     }

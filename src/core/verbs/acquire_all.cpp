@@ -18,6 +18,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <ranges>
 
 namespace colock::detail::verbs {
 
@@ -358,6 +359,8 @@ void group_acquire::give_back() noexcept
 asio::awaitable<void> group_acquire::start_again()
 {
     const auto failed = candidates_.front().wanted;
+    const auto requests_for = [](const candidate& each) { return each.wanted->attempts_made.load(); };
+    const std::size_t most_requests = std::ranges::max(candidates_ | std::views::transform(requests_for));
     give_back();
     if (core_->closed_to_new)
         throw_shutting_down(*core_, *failed);
@@ -369,6 +372,7 @@ asio::awaitable<void> group_acquire::start_again()
     if (!is_early_look)
         count_failure(*failed, {.heard = true, .error = why});
     co_await pause_until(*failed, std::min(looks_again, schedule_.next_at()), why);
+    schedule_.add_earlier_requests(most_requests);
 }
 
 group_acquire::~group_acquire()
