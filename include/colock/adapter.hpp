@@ -140,6 +140,9 @@ public:
     [[nodiscard]] bool remove_user() noexcept;
     /// How often a lost connection was made anew.
     [[nodiscard]] std::uint64_t reconnects() const noexcept;
+    /// Nothing was sent to the backend before: the time that `notify_ready` was told first. A lease that was asked for
+    /// earlier is counted from then on, so that the time to connect is not taken from its ttl.
+    [[nodiscard]] lease_clock::time_point connected_at() const noexcept;
     /// How many parts of locks the adapter has given up to take back by itself, beside what it was told to abandon.
     [[nodiscard]] std::uint64_t unproven() const noexcept;
     /// Why the backend cannot be reached now, for those who have had no answer; null while it can, as far as is known.
@@ -164,7 +167,9 @@ public:
 
 protected:
     /// Ends the `trouble()`. To be called once: by an adapter that needs no connection when it is made.
-    void notify_ready() noexcept;
+    /// \param connected_at see `connected_at()`: the first connection stands since then, and until then nothing can
+    /// have been carried out. Not given: what was asked for may have been sent already.
+    void notify_ready(lease_clock::time_point connected_at = {}) noexcept;
     /// To be called at each failed attempt to connect; `why` is the `trouble()` from now on. An observer is told what
     /// it has not heard since the backend could be reached last: `why`'s cause, or its code where it has none.
     void notify_unreachable(failure_ptr why, std::string_view address) noexcept;

@@ -44,6 +44,7 @@ struct adapter::listeners
     std::atomic<std::uint64_t> reconnects{0};
     std::atomic<std::uint64_t> unproven{0};
     std::atomic<unsigned> users{0};
+    std::atomic<lease_clock::rep> connected_at{0};
 };
 
 adapter::adapter(asio::any_io_executor executor)
@@ -203,12 +204,18 @@ void adapter::notify(Event event) noexcept
         event(*listener);
 }
 
-void adapter::notify_ready() noexcept
+lease_clock::time_point adapter::connected_at() const noexcept
+{
+    return lease_clock::time_point(lease_clock::duration(listeners_->connected_at.load(std::memory_order_acquire)));
+}
+
+void adapter::notify_ready(lease_clock::time_point connected_at) noexcept
 {
     std::vector<std::shared_ptr<observer>> told;
     {
         const std::lock_guard guard(listeners_->mutex);
-        listeners_->ready = true;
+        if (!std::exchange(listeners_->ready, true))
+            listeners_->connected_at.store(connected_at.time_since_epoch().count(), std::memory_order_release);
         listeners_->end_trouble();
         for (auto& known : listeners_->known) {
             known.knows_ready = true;

@@ -2,10 +2,14 @@
 // What the adapter tells.
 #include "core/core.hpp"
 
+#include <algorithm>
+
 namespace colock::detail {
 
 lease_clock::time_point core::note_answer_time(record& asked, create_status answer) noexcept
 {
+    // What was asked for before the first connection stood has been sent since.
+    asked.set_sent(std::max(asked.sent(), backend->connected_at()));
     const auto now = lease_clock::now();
     if (answer != create_status::failed)
         answers.add(now - asked.sent());
@@ -42,6 +46,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
 
         if (subject.where() == phase::ending) {
             subject.granted = outcome.status == create_status::granted;
+            clean_up::may_stand(subject, subject.ttl());
             if (subject.left_trace)
                 cleaning.give_back(subject, todo);
             else

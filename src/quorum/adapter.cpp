@@ -430,9 +430,11 @@ private:
         }
         void ready(std::string_view) noexcept override
         {
+            lease_clock::rep unset = 0;
+            first_connected_at_.compare_exchange_strong(unset, lease_clock::now().time_since_epoch().count());
             const auto to = target_.lock();
             if (to && still_missing_.fetch_sub(1) == 1)
-                to->notify_ready();
+                to->notify_ready(lease_clock::time_point(lease_clock::duration(first_connected_at_)));
         }
         void unreachable(std::string_view, const error_code& why, std::string_view address) noexcept override
         {
@@ -454,6 +456,8 @@ private:
         const std::weak_ptr<quorum_adapter> target_;
         /// Of a majority, those that have never been reached.
         std::atomic<std::ptrdiff_t> still_missing_;
+        /// Nothing was sent to any server before. 0: none has been reached.
+        std::atomic<lease_clock::rep> first_connected_at_{0};
     };
 
     /// The one that the claim holds already, or a new one: shares that are being taken back are never used again.

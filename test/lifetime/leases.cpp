@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "shielded.hpp"
 
+#include <optional>
+
 using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
@@ -19,6 +21,42 @@ BOOST_AUTO_TEST_CASE(a_renewed_lock_stays_and_costs_nothing_when_it_is_gone)
         BOOST_TEST(on.stored().size() == 1U);
         BOOST_TEST(!on.idle());
         held = {};
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_time_to_connect_is_not_taken_from_the_ttl)
+{
+    for (const bool tries : {true, false}) {
+        rig on(behind::scripted);
+        on.script->next(operation::create, step::hold());
+        std::optional<running<std::optional<lock>>> trying;
+        std::optional<running<lock>> acquiring;
+        if (tries)
+            trying = on.start(on.locker->try_acquire("k", {.ttl = 5s}));
+        else
+            acquiring = on.start(on.locker->acquire("k", {.ttl = 5s}));
+        on.advance(20s);
+        on.script->notify_ready(lease_clock::now());
+        const auto connected = lease_clock::now();
+        on.advance(1s);
+        on.script->deliver();
+        on.ready();
+        lock held = tries ? trying->get(on.io()).value_or(lock()) : acquiring->get(on.io());
+        BOOST_TEST(held.held());
+        BOOST_TEST((held.expires_at() <= connected + 5s));
+        BOOST_TEST((held.expires_at() > connected + 4900ms));
+        // Of a later connection it is not known what was sent before.
+        on.script->notify_suspended(errc::unavailable);
+        on.script->next(operation::create, step::hold());
+        auto late = on.start(on.locker->try_acquire("late", {.ttl = 5s}));
+        on.advance(20s);
+        on.script->notify_reconnected();
+        on.script->notify_ready(lease_clock::now());
+        on.script->deliver();
+        COLOCK_THROWS(create_error, errc::unavailable, late.get(on.io()));
+        held = {};
+        on.wind_down();
         on.check_clean();
     }
 }
