@@ -14,6 +14,11 @@ namespace colock {
 /// Calls are made inline, from whatever thread the event happens on, never while a mutex of colock is held. An
 /// implementation must be thread-safe and quick, must not throw (it is noexcept), and must not block. Strings are valid
 /// only during the call; they never hold a token or a credential.
+///
+/// A locker tells the events of its locks in the order in which they happen, one at a time. An event that happens while
+/// another one is told, on another thread or inside the observer, is told after it by the same thread. Of one lock:
+/// `granted`, then `released`, or `lost` and after that `settled`. `released` comes before the next `granted` of an
+/// exclusive key, as far as the backend's answers arrive in the order in which it has made them.
 class observer
 {
 public:
@@ -63,6 +68,7 @@ public:
     {
         static_cast<void>(key), static_cast<void>(reason);
     }
+    /// It was given back. A backend that answers at once, as memory does, is asked after that.
     virtual void released(std::string_view key) noexcept { static_cast<void>(key); }
     /// An acquisition whose caller had left, or whose outcome was unknown, holds nothing any more. `proven` is false
     /// where the backend could not prove that; then its ttl has passed.

@@ -192,7 +192,7 @@ step acquire_step::wait(const acquire_plan::decision& next)
     // Who waits after an error is not told that the lock is busy.
     const bool fails = subject.place.is_head && subject.attempting.was_sent() && subject.outcome().error;
     if (self_.options.observer && !fails && !std::exchange(subject.place.told_waiting, true))
-        todo_.tell({.what = work::note::waiting, .subject = wanted_});
+        self_.events.add({.what = lock_event::kind::waiting, .subject = wanted_});
     self_.timers.schedule(subject, next.until);
     const std::uint32_t number = subject.attempting.waits(next.listens);
     // A hand-over would be an operation on this claim, and none may begin before its wait has.

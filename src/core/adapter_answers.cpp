@@ -125,8 +125,9 @@ void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outc
         if (outcome.released.error->code == errc::outcome_unknown)
             ending.taint();
     }
-    on_created(next, std::move(outcome.created));
+    // In this order, so that the release is told before the grant.
     on_given_back(ending, std::move(outcome.released));
+    on_created(next, std::move(outcome.created));
 }
 
 void core::on_extended(const record::ptr& held, extend_outcome outcome)

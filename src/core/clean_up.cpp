@@ -47,6 +47,11 @@ void clean_up::give_back(record& ending, work& todo)
     const auto now = lease_clock::now();
     ending.under_way = operation::give_back;
     ending.set_sent(now);
+    // Inside the call that is about to be made, another thread may be granted the lock, and tell of it.
+    if (shard_.options.observer && shard_.can.immediate && !ending.back().settles && ending.granted) {
+        ending.back().told_early = true;
+        shard_.events.add({.what = lock_event::kind::released, .subject = &ending});
+    }
     if (next) {
         next->sends_create();
         next->place.open_to_hand_over = false;
@@ -129,8 +134,8 @@ void clean_up::end(record& ending, bool proven, work& todo)
     } else {
         ++shard_.stats.releases;
     }
-    if (shard_.options.observer) {
-        todo.tell({.what = ending.back().settles ? work::note::settled : work::note::released,
+    if (shard_.options.observer && (ending.back().settles || !ending.back().told_early)) {
+        shard_.events.add({.what = ending.back().settles ? lock_event::kind::settled : lock_event::kind::released,
             .subject = &ending,
             .proven = proven});
     }

@@ -43,7 +43,7 @@ void core::context_forked() noexcept
             if (!std::exchange(held.incomplete, nullptr)) {
                 ++stats.losses[static_cast<std::size_t>(lost_reason::forked)];
                 if (options.observer)
-                    todo.tell({.what = work::note::lost, .subject = &held, .reason = lost_reason::forked});
+                    events.add({.what = lock_event::kind::lost, .subject = &held, .reason = lost_reason::forked});
             }
             if (key_queue* queue = queues.find(held); queue && queue->holder == &held)
                 queue->holder = nullptr;
@@ -56,6 +56,7 @@ void core::context_forked() noexcept
         // Their threads are the parent's.
         quick_releases_ended = quick_releases_begun;
         granting_at_once = 0;
+        events.forked();
         news.is_over();
         // Each looks anew at what has become of what it waits for.
         wake_all_suspended(todo.wakes);

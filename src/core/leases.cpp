@@ -59,7 +59,8 @@ void leases::grant(record& wanted, std::uint64_t fence, work& todo)
     hold(wanted, fence);
     wanted.notify(todo.wakes);
     if (shard_.options.observer && !wanted.incomplete)
-        todo.tell({.what = work::note::granted, .subject = &wanted, .span = lease_clock::now() - wanted.started});
+        shard_.events.add(
+            {.what = lock_event::kind::granted, .subject = &wanted, .span = lease_clock::now() - wanted.started});
     hear_of_grant(wanted, todo);
 }
 
@@ -90,7 +91,7 @@ void leases::hand_out(record& held, bool renews, milliseconds max_hold, time_poi
     ++shard_.stats.grants;
     reschedule(held);
     if (shard_.options.observer)
-        todo.tell({.what = work::note::granted, .subject = &held, .span = now - held.started});
+        shard_.events.add({.what = lock_event::kind::granted, .subject = &held, .span = now - held.started});
 }
 
 void leases::reschedule(record& held)
@@ -180,7 +181,7 @@ void leases::begin_end(record& held, lost_reason reason, work& todo)
         held.back().settles = true;
         ++shard_.stats.losses[static_cast<std::size_t>(reason)];
         if (shard_.options.observer)
-            todo.tell({.what = work::note::lost, .subject = &held, .reason = reason});
+            shard_.events.add({.what = lock_event::kind::lost, .subject = &held, .reason = reason});
     }
     shard_.timers.schedule(held, held.answer_by);
     held.notify(todo.wakes);
@@ -200,7 +201,7 @@ void leases::leave_standing(record& held, work& todo)
     shard_.queues.wake_heads(held, todo.wakes);
     ++shard_.stats.releases;
     if (shard_.options.observer)
-        todo.tell({.what = work::note::released, .subject = &held});
+        shard_.events.add({.what = lock_event::kind::released, .subject = &held});
     held.notify(todo.wakes);
     // A shutdown waits for bodies, and one of them may have done this.
     clean_up_.drained().notify(todo.wakes);
@@ -209,7 +210,7 @@ void leases::leave_standing(record& held, work& todo)
 void leases::at_risk(record& held, work& todo)
 {
     if (shard_.options.observer && !held.incomplete)
-        todo.tell({.what = work::note::at_risk, .subject = &held, .why = errc::unavailable});
+        shard_.events.add({.what = lock_event::kind::at_risk, .subject = &held, .why = errc::unavailable});
     // The sooner it is known whether the lease still stands, the better.
     if (held.plan.renews())
         start_renewal(held, lease_clock::now(), todo);
@@ -278,7 +279,7 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
         subject.lease().set_ttl_bound(subject.plan.extended(
             request_of(subject, subject.extension().ttl), std::min(subject.ttl(), subject.late_ttl())));
         if (!result && tells) {
-            todo.tell({.what = work::note::renewed,
+            shard_.events.add({.what = lock_event::kind::renewed,
                 .subject = &subject,
                 .span = subject.lease().valid_until() - lease_clock::now()});
         }
@@ -290,7 +291,7 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
             ++shard_.stats.renewal_errors;
         subject.plan.failed(lease_clock::now());
         if (tells)
-            todo.tell({.what = work::note::at_risk, .subject = &subject, .why = outcome.error->code});
+            shard_.events.add({.what = lock_event::kind::at_risk, .subject = &subject, .why = outcome.error->code});
     }
     if (result)
         result->emplace(std::move(outcome));

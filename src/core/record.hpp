@@ -99,6 +99,8 @@ struct way_back
     /// Ended in the background: its caller had left, or its lease was lost.
     bool settles = false;
     bool answered = false;
+    /// The observer was told of the release before the backend was asked for it.
+    bool told_early = false;
     release_status status = release_status::released;
 };
 

@@ -6,6 +6,7 @@
 #include <colock/stats.hpp>
 
 #include "core/answer_times.hpp"
+#include "core/event_dispatcher.hpp"
 #include "core/key_queues.hpp"
 #include "core/lease_plan.hpp"
 #include "core/parking.hpp"
@@ -34,7 +35,7 @@ struct shard
     shard(std::shared_ptr<adapter> asked, locker_options chosen)
         : backend(std::move(asked)), can(backend->capabilities()), limits(backend->limits()),
           options(std::move(chosen)), margins{options.minimum_validity, options.stop_margin},
-          watches_all(options.observer || !can.expires), timers(*backend), queues(can.fifo, timers)
+          watches_all(options.observer || !can.expires), timers(*backend), queues(can.fifo, timers), events(mutex)
     {
     }
 
@@ -80,6 +81,7 @@ struct shard
     timer_heap timers;
     key_queues queues;
     answer_times answers;
+    event_dispatcher events;
     locker_stats stats;
 };
 

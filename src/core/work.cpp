@@ -3,39 +3,12 @@
 
 #include "core/core.hpp"
 
-#include <colock/observer.hpp>
-
 namespace colock::detail {
-
-namespace {
-
-void tell_observer(observer& listener, const work::event& event)
-{
-    using note = work::note;
-    const record::ptr& subject = event.subject;
-    const std::string& key = subject->key();
-    switch (event.what) {
-    case note::waiting:
-        return listener.waiting(key);
-    case note::granted:
-        return listener.granted(key, subject->fence, event.span);
-    case note::renewed:
-        return listener.renewed(key, event.span);
-    case note::at_risk:
-        return listener.at_risk(key, event.why);
-    case note::lost:
-        return listener.lost(key, event.reason);
-    case note::released:
-        return listener.released(key);
-    case note::settled:
-        return listener.settled(key, event.proven);
-    }
-}
-
-} // namespace
 
 void work::run(shard& of)
 {
+    if (of.options.observer)
+        of.events.run(*of.options.observer);
     for (auto& request : requests) {
         adapter& backend = *of.backend;
         record::ptr& subject = request.subject;
@@ -67,8 +40,6 @@ void work::run(shard& of)
         }
     }
     wakes.resume();
-    for (const auto& event : events)
-        tell_observer(*of.options.observer, event);
 }
 
 } // namespace colock::detail

@@ -6,7 +6,8 @@
 
 #include <boost/container/small_vector.hpp>
 
-#include <chrono>
+#include <memory>
+#include <utility>
 
 namespace colock::detail {
 
@@ -25,35 +26,15 @@ struct work
         renew,
         verify,
     };
-    enum class note : unsigned char
-    {
-        waiting,
-        granted,
-        renewed,
-        at_risk,
-        lost,
-        released,
-        settled,
-    };
     struct request
     {
         action what;
         record::ptr subject;
         record::ptr next;
     };
-    struct event
-    {
-        note what;
-        record::ptr subject;
-        lost_reason reason = lost_reason::released;
-        bool proven = true;
-        std::chrono::nanoseconds span{0};
-        error_code why{};
-    };
 
     wake_list wakes;
     boost::container::small_vector<request, 1> requests;
-    boost::container::small_vector<event, 1> events;
     /// References that the lists have given up.
     boost::container::small_vector<record::ptr, 1> ended;
     std::shared_ptr<core> keep;
@@ -62,9 +43,9 @@ struct work
     {
         requests.push_back({what, record::ptr(&subject), std::move(next)});
     }
-    void tell(event what) { events.push_back(std::move(what)); }
 
-    /// Not under the mutex.
+    /// Tells the observer of all events that were added to the shard, and does the rest after that. Not under the
+    /// mutex.
     void run(shard& of);
 };
 

@@ -1,0 +1,139 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/abilities.hpp"
+#include "support/rig.hpp"
+#include "usual_options.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+using events = std::vector<std::string>;
+
+/// Writes down the events of locks, and calls `react` in each.
+struct event_log : observer
+{
+    events told;
+    std::function<void(std::string_view)> react;
+
+    void note(std::string what)
+    {
+        told.push_back(what);
+        if (react)
+            react(what);
+    }
+    void granted(std::string_view, std::uint64_t, std::chrono::nanoseconds) noexcept override { note("granted"); }
+    void at_risk(std::string_view, const error_code&) noexcept override { note("at_risk"); }
+    void lost(std::string_view, lost_reason) noexcept override { note("lost"); }
+    void released(std::string_view) noexcept override { note("released"); }
+    void settled(std::string_view, bool) noexcept override { note("settled"); }
+};
+
+} // namespace
+
+BOOST_TEST_DONT_PRINT_LOG_VALUE(events)
+
+BOOST_AUTO_TEST_SUITE(event_order)
+
+BOOST_AUTO_TEST_CASE(a_loss_is_told_before_it_is_settled)
+{
+    for (const auto kind : {behind::memory, behind::scripted, behind::immediate}) {
+        BOOST_TEST_CONTEXT(kind)
+        {
+            const auto log = std::make_shared<event_log>();
+            rig on(kind, {.observer = log});
+            auto expiring = on.acquire("k", {.ttl = 10s});
+            on.advance(11s);
+            on.wind_down();
+            BOOST_TEST((log->told == events{"granted", "lost", "settled"}));
+
+            log->told.clear();
+            auto broken = on.acquire("k", {.ttl = 10s});
+            on.run(on.locker->break_lock("k"));
+            on.wind_down();
+            BOOST_TEST((log->told == events{"granted", "lost", "settled"}));
+            on.check_clean();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_release_is_told_before_the_next_grant_of_the_key)
+{
+    for (const auto kind : {behind::memory, behind::scripted, behind::immediate}) {
+        for (const bool fifo : {true, false}) {
+            BOOST_TEST_CONTEXT(kind << ", fifo: " << fifo)
+            {
+                const auto log = std::make_shared<event_log>();
+                rig on(kind, {.observer = log});
+                if (on.script)
+                    pretend(on, fifo, false, {.observer = log});
+                auto held = on.acquire("k");
+                std::vector<running<lock>> waiting;
+                for (int n = 0; n < 3; ++n)
+                    waiting.push_back(on.start(on.locker->acquire("k")));
+                on.ready();
+                for (auto& next : waiting) {
+                    held = {};
+                    held = next.get(on.io());
+                }
+                held = {};
+                on.ready();
+                BOOST_TEST((log->told == events{"granted", "released", "granted", "released", "granted", "released",
+                                             "granted", "released"}));
+                on.check_clean();
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_call_of_the_observer_leads_to_is_told_after_it)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        BOOST_TEST_CONTEXT(kind)
+        {
+            const auto log = std::make_shared<event_log>();
+            rig on(kind, {.observer = log});
+            auto first = on.acquire("first");
+            auto second = on.acquire("second");
+            log->told.clear();
+            log->react = [&](std::string_view what) {
+                if (what == "released" && second) {
+                    second = {};
+                    log->told.emplace_back("returned");
+                }
+            };
+            first = {};
+            on.ready();
+            BOOST_TEST((log->told == events{"released", "returned", "released"}));
+            log->react = nullptr;
+            on.check_clean();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_release_that_fails_is_told_as_settled)
+{
+    for (const auto kind : {behind::scripted, behind::immediate}) {
+        BOOST_TEST_CONTEXT(kind)
+        {
+            const auto log = std::make_shared<event_log>();
+            rig on(kind, {.observer = log});
+            auto held = on.acquire("k");
+            on.script->next(operation::release, step::fail(errc::unavailable));
+            held = {};
+            on.wind_down();
+            BOOST_TEST(log->told.back() == "settled");
+            on.check_clean();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
