@@ -71,9 +71,9 @@ public:
     /// Whether every one of them is held; false for an empty group.
     [[nodiscard]] bool held() const noexcept;
 
-    /// Adds one more lock, outside the canonical order of locker::acquire_all: it can deadlock with acquire_all, and
-    /// two groups that grow in different orders with each other, so give the retry policy a `total_time`. On failure
-    /// the group is unchanged.
+    /// Adds one more lock, outside the canonical order of locker::acquire_all: it can deadlock with acquire_all.
+    /// Two groups that grow in different orders can deadlock with each other. Give the retry policy a `total_time`. On
+    /// failure the group is unchanged.
     /// \throws as locker::acquire; validation_error `invalid_options` for a key that is in this handle already
     [[nodiscard]] asio::awaitable<void> acquire(std::string key, acquire_options options = {});
 

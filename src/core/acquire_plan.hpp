@@ -85,8 +85,10 @@ public:
     /// The grant in its way ends earlier than was heard.
     void hears_of_expiry(time_point earlier) noexcept { sooner_expiry_ = std::min(sooner_expiry_, earlier); }
 
-    /// The first attempt belongs to one that was counted already, when several locks were asked for in one step.
+    /// Several locks were asked for in one step, and that was counted: the first attempt alone is not counted again.
     void first_is_counted() noexcept { first_is_counted_ = true; }
+    /// The outcome of that step is unknown: the first attempt alone looks what has become of it.
+    void first_looks() noexcept { looks_ = 1; }
 
     /// It was sent at least once.
     [[nodiscard]] bool was_sent() const noexcept { return was_sent_; }
@@ -95,8 +97,8 @@ public:
     /// It is not to be counted any more; true if it was.
     [[nodiscard]] bool stops_waiting() noexcept { return std::exchange(waited_, false); }
 
-    /// How long after an answer that may have left something, or a grant that came too late, it is looked what has
-    /// become of it, if there were so many looks before.
+    /// The delay before the next look at what has become of an unknown outcome or of a grant that came too late.
+    /// \param looks how many there were before
     [[nodiscard]] static lease_clock::duration look_delay(unsigned looks) noexcept;
 
     /// In the place of one whose claim is spent: as far as that has come, but nobody listens for it.

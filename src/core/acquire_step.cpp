@@ -56,25 +56,6 @@ void judge(core& self, const record::ptr& wanted, retry_schedule& schedule, crea
     }
 }
 
-record::ptr take_over_from(core& self, const record::ptr& spent)
-{
-    record::ptr fresh(new record(self.shared_from_this(), {.key = spent->key(),
-                                                              .mode = spent->mode(),
-                                                              .max_holders = spent->max_holders(),
-                                                              .ttl = spent->ttl(),
-                                                              .queues = spent->queues(),
-                                                              .owner = spent->shared_owner()}));
-    prepare_token(self, *fresh);
-    {
-        const std::lock_guard guard(self.mutex);
-        fresh->go_on_for(*spent);
-        if (spent->place.queue)
-            self.queues.change_places(*spent, *fresh);
-    }
-    depart(self, spent);
-    return fresh;
-}
-
 void start_wait_at_adapter(core& self, record& wanted, std::uint32_t number, lease_clock::time_point until)
 {
     self.backend->start_wait(record::ptr(&wanted), until, [subject = record::ptr(&wanted), number](woken) {
@@ -130,7 +111,8 @@ step acquire_step::take(std::uint32_t& seen)
     if (subject.where() != phase::acquiring)
         return step::granted;
     if (!subject.place.queue && !subject.outcome_ready)
-        self_.queues.enter(subject, subject.attempting.was_sent(), todo_.wakes);
+        // One whose outcome is unknown may hold the lock: others in the queue cannot be granted before it has asked.
+        self_.queues.enter(subject, subject.attempting.was_sent() || subject.tainted(), todo_.wakes);
     seen = subject.version;
     subject.place.open_to_hand_over = false;
     if (std::exchange(subject.outcome_ready, false))
@@ -176,7 +158,9 @@ step acquire_step::carry_out(const acquire_plan::decision& next)
 step acquire_step::send(bool counts)
 {
     self_.timers.schedule(*wanted_, schedule_.deadline());
-    const bool listens = begin_attempt(self_, *wanted_, now_, counts);
+    if (counts && schedule_.attempts() > 0)
+        ++self_.stats.retries;
+    const bool listens = begin_attempt(*wanted_, now_, counts);
     unlock();
     send_attempt(self_, wanted_, listens);
     return self_.can.immediate ? step::again : step::park;
@@ -246,11 +230,28 @@ step next_step(core& self, record::ptr& wanted, retry_schedule& schedule, std::o
     return acquire_step(self, wanted, schedule, now ? *now : lease_clock::now()).take(seen);
 }
 
-bool begin_attempt(core& self, record& wanted, lease_clock::time_point now, bool counts)
+record::ptr take_over_from(core& self, const record::ptr& spent)
+{
+    record::ptr fresh(new record(self.shared_from_this(), {.key = spent->key(),
+                                                              .mode = spent->mode(),
+                                                              .max_holders = spent->max_holders(),
+                                                              .ttl = spent->ttl(),
+                                                              .queues = spent->queues(),
+                                                              .owner = spent->shared_owner()}));
+    prepare_token(self, *fresh);
+    {
+        const std::lock_guard guard(self.mutex);
+        fresh->go_on_for(*spent);
+        if (spent->place.queue)
+            self.queues.change_places(*spent, *fresh);
+    }
+    depart(self, spent);
+    return fresh;
+}
+
+bool begin_attempt(record& wanted, lease_clock::time_point now, bool counts)
 {
     wanted.sends_create();
-    if (counts && wanted.attempts_made > 0)
-        ++self.stats.retries;
     wanted.set_sent(now);
     return wanted.attempting.sent(counts);
 }

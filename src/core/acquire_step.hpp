@@ -30,6 +30,9 @@ enum class step : unsigned char
 [[nodiscard]] step next_step(core& self, record::ptr& wanted, retry_schedule& schedule,
     std::optional<lease_clock::time_point> now, std::uint32_t& seen);
 
+/// A claim that continues in the place of one that was spent, which is left to be settled.
+[[nodiscard]] record::ptr take_over_from(core& self, const record::ptr& spent);
+
 /// The uncontended acquire of a backend that answers at once: nothing is queued, parked or collected for later.
 /// \return `again` if it has to go the long way.
 [[nodiscard]] step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_point now);
@@ -41,7 +44,7 @@ inline constexpr unsigned immediate_grants_in_a_row = 64;
 void prepare_token(const core& self, const record& wanted);
 
 /// The mutex is held. True if it waits at the adapter, which is to be cancelled.
-[[nodiscard]] bool begin_attempt(core& self, record& wanted, lease_clock::time_point now, bool counts);
+[[nodiscard]] bool begin_attempt(record& wanted, lease_clock::time_point now, bool counts);
 /// Not under the mutex.
 void send_attempt(core& self, const record::ptr& wanted, bool waits);
 

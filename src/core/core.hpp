@@ -129,7 +129,7 @@ public:
     /// keep the core, and end them without the mutex.
     unsigned quick_releases_begun = 0;
     std::atomic<unsigned> quick_releases_ended{0};
-    /// Those that neither hold anything nor stand in a queue.
+    /// Groups that pause after a failed attempt.
     notice pausing;
 
 private:

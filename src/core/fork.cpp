@@ -40,7 +40,9 @@ void core::context_forked() noexcept
             record& held = leased.all().front();
             leased.take_out(held);
             held.end_reason = lost_reason::forked;
-            if (!std::exchange(held.incomplete, nullptr)) {
+            if (auto* const group = std::exchange(held.incomplete, nullptr)) {
+                group->has_lost = true;
+            } else {
                 ++stats.losses[static_cast<std::size_t>(lost_reason::forked)];
                 if (options.observer)
                     events.add({.what = lock_event::kind::lost, .subject = &held, .reason = lost_reason::forked});

@@ -31,23 +31,28 @@ void tell(const std::vector<record::ptr>& asked, create_all_outcome&& outcome)
 
 } // namespace
 
-bool attempt_all(core& self, const std::vector<record::ptr>& wanted)
+bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_retry)
 {
+    // What may fail for want of memory comes first.
+    std::vector<claim_ptr> claims(wanted.begin(), wanted.end());
+    completion<create_all_outcome> done([wanted](create_all_outcome outcome) { tell(wanted, std::move(outcome)); });
     {
         work todo;
         const auto now = lease_clock::now();
         const std::lock_guard guard(self.mutex);
         if (std::ranges::any_of(wanted, [&](const auto& each) { return self.queues.find(*each) != nullptr; }))
             return false;
-        for (const auto& each : wanted) {
-            // Each is alone in its queue, so that nobody is woken.
+        // Each is alone in its queue, so that nobody is woken.
+        for (const auto& each : wanted)
             self.queues.enter(*each, false, todo.wakes);
+        for (const auto& each : wanted) {
             each->sends_create();
             each->set_sent(now);
         }
+        if (is_retry)
+            ++self.stats.retries;
     }
-    self.backend->start_create_all(
-        {wanted.begin(), wanted.end()}, [wanted](create_all_outcome outcome) { tell(wanted, std::move(outcome)); });
+    self.backend->start_create_all(std::move(claims), std::move(done));
     return true;
 }
 
@@ -84,9 +89,14 @@ std::optional<joint_refusal> take_joint_answer(core& self, const std::vector<rec
                 continue;
             if (std::exchange(each.outcome_ready, false) && !refused)
                 refused = {.which = i, .answer = each.outcome()};
+            // It says nothing about the attempts that follow.
+            each.outcome().error.reset();
+            each.attempts_made.store(0, std::memory_order_relaxed);
             if (i > 0)
                 self.queues.leave(each, todo.wakes);
         }
+        if (auto* const queue = asked.front()->place.queue; refused && queue)
+            queue->answer = {.heard = true, .error = refused->answer.error};
     }
     todo.run(self);
     return refused;

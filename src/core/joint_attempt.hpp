@@ -19,8 +19,9 @@ class core;
 inline constexpr std::size_t most_at_once = 64;
 
 /// Asks for all of them in one step. Until the answer is taken, each has a place in its key's local queue.
+/// \param is_retry counted in the statistics
 /// \return false, and nothing is done: others of this locker wait for one of the keys.
-[[nodiscard]] bool attempt_all(core& self, const std::vector<record::ptr>& wanted);
+[[nodiscard]] bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_retry);
 
 /// Whether the answer of `asked` has to be awaited, from what `seen` is set to on.
 /// \throws error if the policy's time is over, the locker closes or the process has forked.
@@ -36,7 +37,7 @@ struct joint_refusal
 
 /// What has become of an attempt that was answered; nothing if all were granted. A refused attempt leaves nothing
 /// behind but the first claim's place in its local queue: a place at a higher key that is kept while a lower key is
-/// missing would be waited for in a circle.
+/// missing could deadlock.
 [[nodiscard]] std::optional<joint_refusal> take_joint_answer(core& self, const std::vector<record::ptr>& asked);
 
 } // namespace colock::detail

@@ -84,7 +84,7 @@ void leases::verify(record& held, work& todo)
     todo.ask(work::action::verify, held);
 }
 
-void leases::hand_out(record& held, bool renews, milliseconds max_hold, time_point now, work& todo)
+void leases::hand_out(record& held, bool renews, milliseconds max_hold, time_point now)
 {
     held.incomplete = nullptr;
     held.lease().set_ttl_bound(held.plan.handed_out(now, renews, max_hold, held.lease().ttl_bound()));
@@ -264,7 +264,9 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
     subject.under_way = operation::none;
     subject.answer_by = time_point::max();
     const auto result = std::move(subject.extension().result);
-    const bool tells = shard_.options.observer && !subject.incomplete;
+    // A renewal of an incomplete group may be answered after its completion.
+    const bool is_renewal = !result && !subject.incomplete && subject.plan.renews();
+    const bool tells = shard_.options.observer && (result ? !subject.incomplete : is_renewal);
     if (outcome.status == extend_status::failed && outcome.error->code == errc::outcome_unknown)
         subject.may_arrive_late(subject.extension().ttl);
     if (subject.where() == phase::ended)
@@ -274,7 +276,7 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
     } else if (outcome.status == extend_status::extended && !subject.lease().has_ended(lease_clock::now())) {
         if (result)
             subject.set_ttl(subject.extension().ttl);
-        else if (!subject.incomplete)
+        else if (is_renewal)
             ++shard_.stats.renewals;
         subject.lease().set_ttl_bound(subject.plan.extended(
             request_of(subject, subject.extension().ttl), std::min(subject.ttl(), subject.late_ttl())));
@@ -287,7 +289,7 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
         // An answer that came after the deadline cannot bring back what was not held for a while.
         begin_end(subject, end_of(subject, lease_clock::now()), todo);
     } else if (subject.plan.renews()) {
-        if (!result && !subject.incomplete)
+        if (is_renewal)
             ++shard_.stats.renewal_errors;
         subject.plan.failed(lease_clock::now());
         if (tells)
@@ -295,6 +297,8 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
     }
     if (result)
         result->emplace(std::move(outcome));
+    if (subject.incomplete)
+        subject.incomplete->notify(todo.wakes);
     if (subject.where() == phase::held) {
         reschedule(subject);
         if (subject.is_to_be_verified)

@@ -38,7 +38,7 @@ public:
     /// Ends the wait in the statistics of an acquire that began at `started`.
     void end_wait(time_point started);
     /// A lock of a group that is complete now: from here on it counts as granted, and what was asked for applies.
-    void hand_out(record& held, bool renews, std::chrono::milliseconds max_hold, time_point now, work& todo);
+    void hand_out(record& held, bool renews, std::chrono::milliseconds max_hold, time_point now);
     void begin_end(record& held, lost_reason reason, work& todo);
     /// It ends here, but stands in the backend: whoever has its ticket goes on with it.
     void leave_standing(record& held, work& todo);

@@ -18,8 +18,10 @@ constinit thread_local spare_blocks spares;
 
 void incomplete_group::lease_ended(wake_list& wakes)
 {
+    has_lost = true;
     if (waits_for)
         waits_for->notify(wakes);
+    notify(wakes);
 }
 
 void must_be_said(failure_ptr& why)

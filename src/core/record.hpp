@@ -68,12 +68,14 @@ struct place_in_queue
 /// An acquire_all that does not hold all of its locks yet. It lives in its coroutine.
 ///
 /// Thread safety: guarded by the shard's mutex.
-struct incomplete_group
+struct incomplete_group : notice
 {
-    /// The claim that the coroutine waits for.
+    /// The claim that the coroutine waits for; null while it waits for the group itself.
     record* waits_for = nullptr;
+    /// A lease has ended: the group has to start again.
+    bool has_lost = false;
 
-    /// Wakes the coroutine, which has to start again.
+    /// Wakes the coroutine.
     void lease_ended(wake_list& wakes);
 };
 

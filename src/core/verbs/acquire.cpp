@@ -51,7 +51,7 @@ void send_single(core& self, const record::ptr& wanted, lease_clock::time_point 
 {
     {
         const std::lock_guard guard(self.mutex);
-        static_cast<void>(begin_attempt(self, *wanted, now, true));
+        static_cast<void>(begin_attempt(*wanted, now, true));
         self.trying.push_back(*wanted);
     }
     send_attempt(self, wanted, false);

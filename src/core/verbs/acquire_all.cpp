@@ -26,9 +26,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How long after a failed extension of an incomplete group's lease the next one follows.
-constexpr lease_clock::duration extension_delay = 100ms;
-
 bool is_exclusive(const group_member& member) noexcept
 {
     return member.mode == lock_mode::exclusive;
@@ -98,6 +95,8 @@ struct candidate
 {
     record::ptr wanted;
     departure leaving;
+    /// When the lease ended before it was renewed for completion; zero: it was not.
+    lease_clock::time_point renewed_from{};
 
     candidate(core& owner, record::ptr subject) : wanted(std::move(subject)), leaving(owner, wanted)
     {
@@ -130,19 +129,22 @@ public:
 
 private:
     void prepare_candidates();
-    // Each step returns false if a lease has ended on the way, or was granted too late.
+    // Each step returns false if a lease has ended, or a grant came too late: the group starts again.
     [[nodiscard]] asio::awaitable<bool> attempt_in_one_step();
     [[nodiscard]] asio::awaitable<bool> acquire_in_order();
     [[nodiscard]] asio::awaitable<bool> acquire_next(candidate& next);
-    [[nodiscard]] asio::awaitable<bool> extend_short_leases();
+    [[nodiscard]] asio::awaitable<bool> renew_short_leases();
     [[nodiscard]] bool complete();
     /// Gives everything back in the background, newest first.
     void give_back() noexcept;
     [[nodiscard]] asio::awaitable<void> start_again();
 
-    [[nodiscard]] bool holds_all_so_far() const noexcept;
-    [[nodiscard]] std::vector<record::ptr> short_leases() const;
-    void wait_for(candidate& next);
+    [[nodiscard]] bool has_lost() const;
+    [[nodiscard]] bool is_short(const candidate& of, lease_clock::time_point now) const;
+    [[nodiscard]] bool is_long_enough(const candidate& of, lease_clock::time_point now) const;
+    /// \return whether one is still to be answered.
+    [[nodiscard]] bool begin_renewals(std::uint32_t& seen);
+    void wait_for(record* next);
     void begin_wait();
     /// A failed attempt that has been counted; throws if the policy gives up.
     void count_failure(const record& failed, const last_answer& last);
@@ -177,7 +179,7 @@ asio::awaitable<lock_group> group_acquire::run()
 {
     for (;;) {
         prepare_candidates();
-        if (co_await attempt_in_one_step() && co_await acquire_in_order() && co_await extend_short_leases() &&
+        if (co_await attempt_in_one_step() && co_await acquire_in_order() && co_await renew_short_leases() &&
             complete())
             break;
         co_await start_again();
@@ -220,7 +222,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     std::vector<record::ptr> asked;
     for (const auto& each : candidates_)
         asked.push_back(each.wanted);
-    if (!attempt_all(*core_, asked))
+    if (!attempt_all(*core_, asked, counts && schedule_.attempts() > 0))
         co_return true;
     parked place;
     place.ends_when_closed = true;
@@ -237,10 +239,11 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     const record& failed = *asked[refused->which];
     const create_outcome& answer = refused->answer;
     if (answer.status == create_status::granted) {
-        // Nothing keeps others out, and nobody would tell when it can be granted: it is asked for again soon.
+        // No answer would tell when to ask again.
         looks_again_ = saturating_add(lease_clock::now(), acquire_plan::look_delay(late_grants_++));
         co_return false;
     }
+    schedule_.add_earlier_requests(1);
     if (answer.status == create_status::failed && !may_be_tried_again(answer.error->code))
         throw_failed(*answer.error, context_of(*core_, failed));
     if (counts)
@@ -248,27 +251,38 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     if (answer.status == create_status::busy) {
         asked.front()->attempting.first_is_counted();
     } else {
-        // The same claims go on: where they were granted after all, they find their own grants.
-        const auto look = answer.error->code == errc::outcome_unknown
-                              ? saturating_add(lease_clock::now(), acquire_plan::look_delay(0))
-                              : lease_clock::time_point::max();
-        co_await pause_until(failed, std::min(look, schedule_.next_at()), answer.error);
+        // The same claims continue: where they were granted after all, they find their own grants.
+        const bool is_unknown = answer.error->code == errc::outcome_unknown;
+        for (auto& each : candidates_) {
+            if (each.wanted->spent())
+                each.wanted = take_over_from(*core_, each.wanted);
+            if (is_unknown)
+                each.wanted->attempting.first_looks();
+        }
+        const auto look = is_unknown ? saturating_add(lease_clock::now(), acquire_plan::look_delay(0))
+                                     : lease_clock::time_point::max();
+        co_await pause_until(*candidates_[refused->which].wanted, std::min(look, schedule_.next_at()), answer.error);
     }
     co_return true;
 }
 
 asio::awaitable<bool> group_acquire::acquire_in_order()
 {
+    std::size_t acquired = 0;
     for (auto& next : candidates_) {
-        if (next.wanted->where() != phase::held && !co_await acquire_next(next))
+        if (next.wanted->where() == phase::held)
+            continue;
+        if (!co_await acquire_next(next))
             co_return false;
+        if (core_->can.immediate && ++acquired % immediate_grants_in_a_row == 0)
+            co_await asio::post(asio::deferred);
     }
-    co_return true;
+    co_return !has_lost();
 }
 
 asio::awaitable<bool> group_acquire::acquire_next(candidate& next)
 {
-    wait_for(next);
+    wait_for(next.wanted.get());
     const bool is_first_attempt = &next == &candidates_.front() && schedule_.attempts() == 0;
     if (!is_first_attempt && next.wanted->where() == phase::acquiring && lease_clock::now() >= schedule_.deadline())
         throw_retries_ended(*core_, *next.wanted, schedule_, {.heard = true});
@@ -277,7 +291,7 @@ asio::awaitable<bool> group_acquire::acquire_next(candidate& next)
     for (;;) {
         std::uint32_t seen = 0;
         const step reached = next_step(*core_, next.wanted, schedule_, std::nullopt, seen);
-        if (!holds_all_so_far())
+        if (has_lost())
             co_return false;
         if (reached == step::granted)
             co_return true;
@@ -292,26 +306,52 @@ asio::awaitable<bool> group_acquire::acquire_next(candidate& next)
     }
 }
 
-/// The leases of the first locks may be old when the last one is granted. Each that has less than two thirds of its
-/// ttl left is extended once; a failed extension is repeated until the lease ends.
-asio::awaitable<bool> group_acquire::extend_short_leases()
+/// The leases of the first locks may be old when the last one is granted: those that are short are renewed once. Each
+/// renewal that fails is repeated as any other.
+asio::awaitable<bool> group_acquire::renew_short_leases()
 {
-    for (auto due = short_leases(); !due.empty();) {
-        const auto failures = co_await extend_each(core_, due, due.front()->ttl());
-        if (!holds_all_so_far())
-            co_return false;
-        std::vector<record::ptr> failed;
-        for (std::size_t i = 0; i < due.size(); ++i) {
-            if (failures[i])
-                failed.push_back(due[i]);
+    const unscheduled at_end{*core_, progress_};
+    wait_for(nullptr);
+    parked place;
+    place.ends_when_closed = true;
+    for (std::uint32_t seen = 0; begin_renewals(seen);) {
+        const record& first = *candidates_.front().wanted;
+        throw_if_inherited(*core_, first);
+        if (core_->closed_to_new)
+            throw_shutting_down(*core_, first);
+        if (lease_clock::now() >= schedule_.deadline()) {
+            auto why = make_failure(errc::unavailable, "a lease of the group could not be renewed");
+            throw_retries_ended(*core_, first, schedule_, {.heard = true, .error = std::move(why)});
         }
-        due = std::move(failed);
-        if (!due.empty()) {
-            const auto why = make_failure(errc::unavailable, "a lease of the group could not be extended");
-            co_await pause_until(*due.front(), saturating_add(lease_clock::now(), extension_delay), why);
-        }
+        co_await throw_if_cancelled();
+        co_await core_->park(progress_, place, seen);
     }
-    co_return true;
+    co_return !has_lost();
+}
+
+bool group_acquire::begin_renewals(std::uint32_t& seen)
+{
+    work todo;
+    bool is_unanswered = false;
+    {
+        const std::lock_guard guard(core_->mutex);
+        if (progress_.has_lost)
+            return false;
+        const auto now = lease_clock::now();
+        for (auto& each : candidates_) {
+            record& held = *each.wanted;
+            if (!is_short(each, now) ||
+                (each.renewed_from != lease_clock::time_point() && held.lease().ttl_bound() > each.renewed_from))
+                continue;
+            is_unanswered = true;
+            if (std::exchange(each.renewed_from, held.lease().ttl_bound()) == lease_clock::time_point())
+                core_->leased.start_renewal(held, now, todo);
+        }
+        core_->timers.schedule(progress_, schedule_.deadline());
+        seen = progress_.version;
+    }
+    todo.run(*core_);
+    return is_unanswered;
 }
 
 bool group_acquire::complete()
@@ -320,13 +360,11 @@ bool group_acquire::complete()
     {
         const std::lock_guard guard(core_->mutex);
         const auto now = lease_clock::now();
-        const auto is_held = [now](const candidate& each) {
-            return each.wanted->where() == phase::held && !each.wanted->lease().has_ended(now);
-        };
-        if (core_->closed_to_new || !std::ranges::all_of(candidates_, is_held))
+        if (core_->closed_to_new || progress_.has_lost ||
+            !std::ranges::all_of(candidates_, [&](const candidate& each) { return is_long_enough(each, now); }))
             return false;
         for (auto& each : candidates_)
-            core_->leased.hand_out(*each.wanted, renews_, max_hold_, now, todo);
+            core_->leased.hand_out(*each.wanted, renews_, max_hold_, now);
         if (std::exchange(waits_, false))
             core_->leased.end_wait(schedule_.start());
     }
@@ -347,21 +385,21 @@ lock_group group_acquire::make_group()
 
 void group_acquire::give_back() noexcept
 {
-    {
-        const std::lock_guard guard(core_->mutex);
-        progress_.waits_for = nullptr;
-    }
+    wait_for(nullptr);
     while (!candidates_.empty())
         candidates_.pop_back();
+    const std::lock_guard guard(core_->mutex);
+    progress_.has_lost = false;
 }
 
-/// As after an attempt that failed, from the beginning and with fresh claims.
+/// Counts a failed attempt, and prepares the next one.
 asio::awaitable<void> group_acquire::start_again()
 {
     const auto failed = candidates_.front().wanted;
     const auto requests_for = [](const candidate& each) { return each.wanted->attempts_made.load(); };
     const std::size_t most_requests = std::ranges::max(candidates_ | std::views::transform(requests_for));
     give_back();
+    throw_if_inherited(*core_, *failed);
     if (core_->closed_to_new)
         throw_shutting_down(*core_, *failed);
     const auto why =
@@ -384,31 +422,35 @@ group_acquire::~group_acquire()
     --core_->stats.waiting;
 }
 
-bool group_acquire::holds_all_so_far() const noexcept
-{
-    return std::ranges::all_of(candidates_, [](const candidate& each) {
-        const auto where = each.wanted->where();
-        return where == phase::held || where == phase::acquiring;
-    });
-}
-
-std::vector<record::ptr> group_acquire::short_leases() const
-{
-    std::vector<record::ptr> found;
-    const std::lock_guard guard(core_->mutex);
-    const auto now = lease_clock::now();
-    for (const auto& each : candidates_) {
-        const auto ends = each.wanted->lease().ttl_bound();
-        if (ends != lease_clock::time_point::max() && ends - now < each.wanted->ttl() * 2 / 3)
-            found.push_back(each.wanted);
-    }
-    return found;
-}
-
-void group_acquire::wait_for(candidate& next)
+bool group_acquire::has_lost() const
 {
     const std::lock_guard guard(core_->mutex);
-    progress_.waits_for = next.wanted.get();
+    return progress_.has_lost;
+}
+
+/// Less than two thirds of the ttl is left.
+bool group_acquire::is_short(const candidate& of, lease_clock::time_point now) const
+{
+    const auto ends = of.wanted->lease().ttl_bound();
+    const auto least = std::max<lease_clock::duration>(
+        of.wanted->ttl() * 2 / 3, core_->options.minimum_validity.value_or(std::chrono::milliseconds(0)));
+    return ends != lease_clock::time_point::max() && ends - now < least;
+}
+
+/// As a grant that arrives has to be, on a backend whose answers take time.
+bool group_acquire::is_long_enough(const candidate& of, lease_clock::time_point now) const
+{
+    if (of.wanted->lease().has_ended(now))
+        return false;
+    const auto least = core_->options.minimum_validity.value_or(std::max(10ms, of.wanted->ttl() / 10));
+    const auto ends = of.wanted->lease().ttl_bound();
+    return core_->can.immediate || ends == lease_clock::time_point::max() || ends - now >= least;
+}
+
+void group_acquire::wait_for(record* next)
+{
+    const std::lock_guard guard(core_->mutex);
+    progress_.waits_for = next;
 }
 
 void group_acquire::begin_wait()

@@ -224,7 +224,9 @@ adoption proceed(
                 subject, subject.under_way != operation::none ? schedule.deadline() : schedule.next_at());
             return adoption::waits;
         }
-        static_cast<void>(begin_attempt(self, subject, now, true));
+        if (subject.attempts_made > 0)
+            ++self.stats.retries;
+        static_cast<void>(begin_attempt(subject, now, true));
         if (!subject.list_hook::is_linked())
             self.trying.push_back(subject);
     }
