@@ -95,7 +95,6 @@ shutdown_report end_shutdown(core& self)
             held.plan.left_to_its_ttl();
             self.leased.reschedule(held);
         }
-        report.unfinished_calls = calls_under_way(self);
         report.unsettled = self.cleaning.leave_behind(todo);
         report_undecided(self, report.unsettled);
         report.unproven = self.stats.unproven;
@@ -119,6 +118,8 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
     const auto calls_end_by = now + call_patience;
     self->news.begin(shutdown_news::what::waiters_and_leases);
     const unscheduled at_end{*self, self->cleaning.drained()};
+    // Only those that were waited for: a call that has begun since is about to be refused.
+    unsigned unfinished_calls = 0;
     parked place;
     for (;;) {
         std::uint32_t seen = 0;
@@ -131,15 +132,18 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
                 !still_tells)
                 break;
             const auto ends_at = others_call ? std::max(until, calls_end_by) : until;
-            if (lease_clock::now() < ends_at && !self->dead)
+            if (lease_clock::now() < ends_at && !self->dead) {
                 self->timers.schedule(self->cleaning.drained(), std::min(self->cleaning.drained().due, ends_at));
-            else if (!still_tells && !(self->dead && others_call))
+            } else if (!still_tells && !(self->dead && others_call)) {
+                unfinished_calls = calls_under_way(*self);
                 break;
+            }
             seen = self->cleaning.drained().version;
         }
         co_await self->park(self->cleaning.drained(), place, seen);
     }
     auto report = end_shutdown(*self);
+    report.unfinished_calls = unfinished_calls;
     // A backend may have something to take back by itself; but what is unsettled here has had its time.
     const auto patience = report.unsettled.empty() ? self->options.operation_timeout : std::chrono::milliseconds(0);
     co_await close_backend(self, patience, until);
