@@ -103,18 +103,21 @@ bool must_await_answer(core& self, record& ending, std::uint32_t& seen)
     return watch_for_answer(self, ending, seen);
 }
 
-bool begin_release(core& self, record& held, std::uint32_t* seen)
+release_start begin_release(core& self, record& held, std::uint32_t* seen)
 {
-    bool waits = false;
+    release_start begun;
     work todo;
     {
         const std::lock_guard guard(self.mutex);
-        if (held.where() == phase::held)
+        begun.was_held = held.where() == phase::held;
+        if (begun.was_held)
             self.leased.begin_end(held, lost_reason::released, todo);
-        waits = seen && !self.can.immediate && watch_for_answer(self, held, *seen);
+        begun.waits = seen && !self.can.immediate && watch_for_answer(self, held, *seen);
     }
     todo.run(self);
-    return seen && self.can.immediate ? must_await_answer(self, held, *seen) : waits;
+    if (seen && self.can.immediate)
+        begun.waits = must_await_answer(self, held, *seen);
+    return begun;
 }
 
 void let_go(core& self, record& held) noexcept

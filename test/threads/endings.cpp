@@ -21,6 +21,7 @@
 
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <exception>
 #include <future>
@@ -233,6 +234,53 @@ BOOST_AUTO_TEST_CASE(a_shutdown_ends_at_its_deadline_while_another_thread_is_ins
         held = {};
         on.check_freed();
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_release_that_raises_may_meet_a_detach)
+{
+    constexpr int count = 4000;
+    stage on;
+    lock shared;
+    std::string ticket;
+    std::barrier<> both(2);
+    // Each round begins and ends with both threads at the barrier. The release begins a little later each time.
+    const auto release_each_time = [](lock& subject, std::barrier<>& meet) -> asio::awaitable<void> {
+        std::exception_ptr first_failure;
+        for (int round = 0; round < count; ++round) {
+            meet.arrive_and_wait();
+            for (int n = 0; n < 20 * (round % 200); ++n)
+                std::atomic_signal_fence(std::memory_order_seq_cst);
+            try {
+                co_await subject.release(on_failure::raise);
+            } catch (...) {
+                first_failure = first_failure ? first_failure : std::current_exception();
+            }
+            meet.arrive_and_wait();
+        }
+        if (first_failure)
+            std::rethrow_exception(first_failure);
+    };
+    elsewhere releasing(release_each_time(shared, both));
+    int detached_count = 0;
+    for (int round = 0; round < count; ++round) {
+        shared = run_coro(on.io, on.by->acquire("k"));
+        ticket.clear();
+        both.arrive_and_wait();
+        try {
+            ticket = run_coro(on.io, shared.detach());
+        } catch (const error& failed) {
+            BOOST_TEST((failed.code() == errc::not_held), failed.what());
+        }
+        both.arrive_and_wait();
+        if (!ticket.empty()) {
+            ++detached_count;
+            run_coro(on.io, on.by->adopt(ticket)) = {};
+        }
+    }
+    BOOST_CHECK_NO_THROW(releasing.get());
+    BOOST_TEST_MESSAGE(detached_count << " of " << count << " were detached");
+    on.run_ready();
+    BOOST_TEST(!run_coro(on.io, on.by->is_locked("k")));
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_granted_after_a_shutdown)

@@ -24,6 +24,14 @@ struct leaves_rest_to_core
     ~leaves_rest_to_core() { let_go(self, ending); }
 };
 
+/// Nothing is awaited by a second release, nor by one that finds the lock lost or detached meanwhile.
+release_start begin_release_if_held(core& self, record& held, std::uint32_t& seen)
+{
+    const auto begun = held.where() == phase::held ? begin_release(self, held, &seen) : release_start();
+    return begun.was_held ? begun : release_start();
+}
+
+/// \param was_held until this release began
 void raise_failed_release(core& self, record& ended, bool was_held)
 {
     error_code code;
@@ -65,41 +73,33 @@ asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_f
 {
     if (report == on_failure::quiet && release_at_once(*self, held))
         co_return;
-    const bool was_held = held->where() == phase::held;
     std::uint32_t seen = 0;
-    bool waits = was_held && begin_release(*self, *held, &seen);
+    const auto begun = begin_release_if_held(*self, *held, seen);
     if (held->where() == phase::ending) {
         const leaves_rest_to_core rest{*self, *held};
         parked place;
-        for (; waits; waits = must_await_answer(*self, *held, seen))
+        for (bool waits = begun.waits; waits; waits = must_await_answer(*self, *held, seen))
             co_await self->park(*held, place, seen);
     }
     if (report == on_failure::raise)
-        raise_failed_release(*self, *held, was_held);
+        raise_failed_release(*self, *held, begun.was_held);
 }
 
 asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self, std::vector<record::ptr> ending)
 {
-    struct begun
-    {
-        bool was_held = false;
-        bool waits = false;
-        std::uint32_t seen = 0;
-    };
-    std::vector<begun> all(ending.size());
+    std::vector<release_start> begun(ending.size());
+    std::vector<std::uint32_t> seen(ending.size());
     std::vector<error_code> failures(ending.size());
-    for (std::size_t i = 0; i < ending.size(); ++i) {
-        all[i].was_held = ending[i]->where() == phase::held;
-        all[i].waits = all[i].was_held && begin_release(*self, *ending[i], &all[i].seen);
-    }
+    for (std::size_t i = 0; i < ending.size(); ++i)
+        begun[i] = begin_release_if_held(*self, *ending[i], seen[i]);
     parked place;
     for (std::size_t i = 0; i < ending.size(); ++i) {
-        for (; all[i].waits; all[i].waits = must_await_answer(*self, *ending[i], all[i].seen))
-            co_await self->park(*ending[i], place, all[i].seen);
+        for (bool waits = begun[i].waits; waits; waits = must_await_answer(*self, *ending[i], seen[i]))
+            co_await self->park(*ending[i], place, seen[i]);
     }
     for (std::size_t i = 0; i < ending.size(); ++i) {
         try {
-            raise_failed_release(*self, *ending[i], all[i].was_held);
+            raise_failed_release(*self, *ending[i], begun[i].was_held);
         } catch (const release_error& failed) {
             failures[i] = failed.code();
         }

@@ -154,7 +154,7 @@ asio::awaitable<void> release_after_body(std::shared_ptr<core> self, record::ptr
 {
     parked place;
     std::uint32_t seen = 0;
-    for (bool waits = begin_release(*self, *held, &seen); waits; waits = must_await_answer(*self, *held, seen)) {
+    for (bool waits = begin_release(*self, *held, &seen).waits; waits; waits = must_await_answer(*self, *held, seen)) {
         if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
             co_return;
         co_await self->park(*held, place, seen, asio::as_tuple(asio::deferred));
