@@ -127,7 +127,7 @@ public:
 };
 
 /// The lock of a `with_lock` was lost before its body ended. An exception of the body is nested
-/// (std::nested_exception).
+/// (std::nested_exception). If the lease ended because it could not be renewed, `cause()` says why, as far as is known.
 class lost_error : public error
 {
 public:

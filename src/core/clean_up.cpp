@@ -90,7 +90,9 @@ void clean_up::on_given_back(record& subject, release_outcome&& outcome, work& t
         const bool is_final = failed && outcome.error->cause == errc::lost;
         if (!std::exchange(subject.back().answered, true)) {
             subject.back().status = outcome.status;
-            subject.back().error = std::move(outcome.error);
+            // Nobody asks for the answer after a loss, but why the lease could not be kept.
+            if (!subject.back().settles)
+                subject.back().error = std::move(outcome.error);
         }
         if (failed && !is_final) {
             retry_later(subject, todo);

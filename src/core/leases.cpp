@@ -173,6 +173,8 @@ void leases::begin_end(record& held, lost_reason reason, work& todo)
         queue->holder = nullptr;
     if (reason != lost_reason::released)
         shard_.queues.wake_heads(held, todo.wakes);
+    else
+        held.back().error = nullptr;
     if (auto* const group = std::exchange(held.incomplete, nullptr)) {
         // Nobody was told of the grant, so its end is settled without a word.
         held.back().settles = true;
@@ -274,6 +276,7 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
     if (subject.where() == phase::ending) {
         clean_up_.give_back(subject, todo);
     } else if (outcome.status == extend_status::extended && !subject.lease().has_ended(lease_clock::now())) {
+        subject.back().error = nullptr;
         if (result)
             subject.set_ttl(subject.extension().ttl);
         else if (is_renewal)
@@ -292,6 +295,7 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
         if (is_renewal)
             ++shard_.stats.renewal_errors;
         subject.plan.failed(lease_clock::now());
+        subject.back().error = outcome.error;
         if (tells)
             shard_.events.add({.what = lock_event::kind::at_risk, .subject = &subject, .why = outcome.error->code});
     }

@@ -90,7 +90,7 @@ struct extension
 /// From the moment it is to be given back.
 struct way_back
 {
-    /// Of the first answer.
+    /// Of the first answer to the release. While the lock is held, and after a loss: of the last renewal, if it failed.
     failure_ptr error{};
     /// When coroutines that wait for it give up on it.
     lease_clock::time_point answer_deadline = lease_clock::time_point::max();

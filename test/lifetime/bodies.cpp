@@ -6,6 +6,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -70,6 +71,66 @@ BOOST_AUTO_TEST_CASE(a_body_stops_before_its_lease_can_end)
         on.wind_down();
         on.check_clean();
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_tells_why_the_lease_could_not_be_renewed)
+{
+    const error_code refused = make_error_code(boost::system::errc::connection_refused);
+    struct
+    {
+        const char* name;
+        step renewal;
+        /// Of the backend, when the lease ends.
+        failure_ptr trouble;
+        error_code cause;
+    } const cases[] = {
+        {"refused", step::fail(errc::unavailable, "nobody listens", refused), nullptr, refused},
+        {"an error without a cause", step::fail(errc::unavailable), nullptr, errc::unavailable},
+        {"silence", step::hold(), nullptr, asio::error::timed_out},
+        {"no connection", step::hold(), make_failure(errc::unavailable, "no connection", refused), refused},
+    };
+    for (const auto& each : cases) {
+        BOOST_TEST_CONTEXT(each.name)
+        {
+            rig on(behind::scripted);
+            on.script->always(operation::extend, each.renewal);
+            // What the release is answered is another matter.
+            on.script->always(operation::abandon, step::fail(errc::unavailable, "later"));
+            on.script->always(operation::release, step::fail(errc::unavailable, "later"));
+            auto working = on.start(on.locker->with_lock("k", {.ttl = 3s}, [&]() -> asio::awaitable<void> {
+                try {
+                    co_await sleep_for(1h);
+                } catch (const boost::system::system_error&) {
+                }
+                if (each.trouble)
+                    on.script->notify_unreachable(each.trouble, "here:1");
+                co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+                co_await sleep_for(2s);
+            }));
+            on.advance_by_steps(8s, 100ms);
+            BOOST_TEST_REQUIRE(working.done());
+            const auto thrown = thrown_by<lost_error>([&] { working.get(on.io()); });
+            BOOST_TEST_REQUIRE(thrown.has_value());
+            BOOST_TEST((thrown->cause() == each.cause), thrown->what());
+            on.script->reset();
+            while (on.script->deliver())
+                on.ready();
+            on.wind_down();
+            on.check_clean();
+        }
+    }
+    // What has another reason has no such cause.
+    rig on(behind::scripted);
+    on.script->next(operation::extend, step::fail(errc::unavailable, "nobody listens", refused));
+    auto working = on.start(on.locker->with_lock("k", {.ttl = 3s}, [] { return sleep_for(1h); }));
+    on.advance(1100ms);
+    on.run(on.locker->break_lock("k"));
+    on.ready();
+    const auto thrown = thrown_by<lost_error>([&] { working.get(on.io()); });
+    BOOST_TEST_REQUIRE(thrown.has_value());
+    BOOST_TEST(!thrown->cause());
+    on.wind_down();
+    on.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)

@@ -161,10 +161,35 @@ asio::awaitable<void> release_after_body(std::shared_ptr<core> self, record::ptr
     }
 }
 
-[[noreturn]] void throw_lost(const core& self, const record& held, lost_reason reason, std::exception_ptr failure)
+/// What kept the lease from being renewed: the error of the last renewal, a backend that cannot be reached, or one that
+/// has not answered. Null if nothing did.
+failure_ptr renewal_failure(core& self, record& held, lost_reason reason)
+{
+    if (reason != lost_reason::expired && reason != lost_reason::session)
+        return nullptr;
+    failure_ptr known;
+    bool is_unanswered = false;
+    {
+        const std::lock_guard guard(self.mutex);
+        known = held.back().error;
+        is_unanswered = held.under_way == operation::extend;
+    }
+    if (!known)
+        known = self.backend->trouble();
+    if (!known && is_unanswered)
+        known = make_failure(errc::outcome_unknown, "it was not answered", asio::error::timed_out);
+    return known;
+}
+
+[[noreturn]] void throw_lost(core& self, record& held, lost_reason reason, std::exception_ptr failure)
 {
     auto context = context_of(self, held);
     context.detail = std::string("the lease ended before the body did: ") + to_string(reason);
+    if (const auto why = renewal_failure(self, held, reason)) {
+        context.cause = why->cause ? why->cause : why->code;
+        if (!why->detail.empty())
+            context.detail += ", its renewal failed: " + why->detail;
+    }
     lost_error lost(errc::lost, std::move(context));
     if (!failure)
         throw lost;
