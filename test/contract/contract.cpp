@@ -68,7 +68,7 @@ constexpr std::pair<contract_case::need, const char*> need_names[] = {
     {&capabilities::shared, "shared locks"},
     {&capabilities::semaphore, "semaphores"},
     {&capabilities::no_ttl, "locks without ttl"},
-    {&capabilities::fifo, "a queue"},
+    {&capabilities::fifo, "queue"},
     {&capabilities::fence, "fences"},
     {&capabilities::list, "lists"},
     {&capabilities::events, "events"},
