@@ -340,6 +340,9 @@ bool group_acquire::begin_renewals(std::uint32_t& seen)
         const auto now = lease_clock::now();
         for (auto& each : candidates_) {
             record& held = *each.wanted;
+            // The timer may be late.
+            if (held.lease().has_ended(now))
+                static_cast<void>(core_->leased.report_loss(held, todo));
             if (!is_short(each, now) ||
                 (each.renewed_from != lease_clock::time_point() && held.lease().ttl_bound() > each.renewed_from))
                 continue;
@@ -347,6 +350,7 @@ bool group_acquire::begin_renewals(std::uint32_t& seen)
             if (std::exchange(each.renewed_from, held.lease().ttl_bound()) == lease_clock::time_point())
                 core_->leased.start_renewal(held, now, todo);
         }
+        is_unanswered = is_unanswered && !progress_.has_lost;
         core_->timers.schedule(progress_, schedule_.deadline());
         seen = progress_.version;
     }

@@ -20,13 +20,13 @@ namespace {
 
 using duration = lease_clock::duration;
 using time_point = lease_clock::time_point;
-constexpr time_point start{1000h};
+constexpr time_point begin_time{1000h};
 
 std::vector<duration> delays(const retry_policy& policy, std::size_t count)
 {
     std::vector<duration> result;
     for (std::size_t number = 0; number < count; ++number) {
-        if (const auto delay = policy.delay_after({number, start, {}}))
+        if (const auto delay = policy.delay_after({number, begin_time, {}}))
             result.push_back(*delay);
     }
     return result;
@@ -50,13 +50,13 @@ BOOST_AUTO_TEST_CASE(each_kind_has_its_series)
 BOOST_AUTO_TEST_CASE(times_counts_the_retries_after_the_first_attempt)
 {
     const auto policy = retry_policy::fixed(1s).jitter(0).times(2);
-    retry_schedule schedule(policy, start);
-    BOOST_TEST((schedule.next_at() == start));
-    BOOST_TEST(schedule.failed(start + 1s));
-    BOOST_TEST((schedule.next_at() == start + 2s));
-    BOOST_TEST(schedule.failed(start + 5s));
-    BOOST_TEST((schedule.next_at() == start + 6s));
-    BOOST_TEST(!schedule.failed(start + 6s));
+    retry_schedule schedule(policy, begin_time);
+    BOOST_TEST((schedule.next_at() == begin_time));
+    BOOST_TEST(schedule.failed(begin_time + 1s));
+    BOOST_TEST((schedule.next_at() == begin_time + 2s));
+    BOOST_TEST(schedule.failed(begin_time + 5s));
+    BOOST_TEST((schedule.next_at() == begin_time + 6s));
+    BOOST_TEST(!schedule.failed(begin_time + 6s));
     BOOST_TEST(schedule.attempts() == 3U);
 }
 
@@ -73,12 +73,12 @@ BOOST_AUTO_TEST_CASE(only_limited_policies_are_finite)
 BOOST_AUTO_TEST_CASE(total_time_is_one_absolute_deadline)
 {
     const auto policy = retry_policy::fixed(1s).total_time(10s);
-    retry_schedule schedule(policy, start);
-    BOOST_TEST((schedule.deadline() == start + 10s));
-    BOOST_TEST(schedule.failed(start + 7s));
-    BOOST_TEST((schedule.deadline() == start + 10s));
+    retry_schedule schedule(policy, begin_time);
+    BOOST_TEST((schedule.deadline() == begin_time + 10s));
+    BOOST_TEST(schedule.failed(begin_time + 7s));
+    BOOST_TEST((schedule.deadline() == begin_time + 10s));
     const auto unlimited = retry_policy::forever();
-    BOOST_TEST((retry_schedule(unlimited, start).deadline() == time_point::max()));
+    BOOST_TEST((retry_schedule(unlimited, begin_time).deadline() == time_point::max()));
 }
 
 BOOST_AUTO_TEST_CASE(jitter_spreads_evenly_over_its_range_and_no_further)
@@ -87,9 +87,9 @@ BOOST_AUTO_TEST_CASE(jitter_spreads_evenly_over_its_range_and_no_further)
     duration least = 1h;
     duration most = 0s;
     for (int n = 0; n < 2000; ++n) {
-        retry_schedule schedule(policy, start);
-        BOOST_TEST_REQUIRE(schedule.failed(start));
-        const auto delay = schedule.next_at() - start;
+        retry_schedule schedule(policy, begin_time);
+        BOOST_TEST_REQUIRE(schedule.failed(begin_time));
+        const auto delay = schedule.next_at() - begin_time;
         least = std::min(least, delay);
         most = std::max(most, delay);
     }
@@ -113,9 +113,9 @@ BOOST_AUTO_TEST_CASE(full_jitter_may_give_no_delay_but_never_a_negative_one)
 {
     const auto policy = retry_policy::fixed(1s).jitter(1.0);
     for (int n = 0; n < 500; ++n) {
-        retry_schedule schedule(policy, start);
-        BOOST_TEST_REQUIRE(schedule.failed(start));
-        BOOST_TEST((schedule.next_at() >= start && schedule.next_at() <= start + 2s));
+        retry_schedule schedule(policy, begin_time);
+        BOOST_TEST_REQUIRE(schedule.failed(begin_time));
+        BOOST_TEST((schedule.next_at() >= begin_time && schedule.next_at() <= begin_time + 2s));
     }
 }
 
@@ -128,16 +128,16 @@ BOOST_AUTO_TEST_CASE(a_custom_function_hears_number_start_and_previous_delay)
             return retry_stop;
         return attempt.number == 0 ? 7s : 0s;
     });
-    retry_schedule schedule(policy, start);
-    BOOST_TEST(schedule.failed(start + 1s));
-    BOOST_TEST((schedule.next_at() == start + 8s));
-    BOOST_TEST(schedule.failed(start + 8s));
-    BOOST_TEST((schedule.next_at() == start + 8s));
-    BOOST_TEST(!schedule.failed(start + 9s));
+    retry_schedule schedule(policy, begin_time);
+    BOOST_TEST(schedule.failed(begin_time + 1s));
+    BOOST_TEST((schedule.next_at() == begin_time + 8s));
+    BOOST_TEST(schedule.failed(begin_time + 8s));
+    BOOST_TEST((schedule.next_at() == begin_time + 8s));
+    BOOST_TEST(!schedule.failed(begin_time + 9s));
     BOOST_TEST_REQUIRE(heard.size() == 3U);
     for (std::size_t n = 0; n < heard.size(); ++n) {
         BOOST_TEST(heard[n].number == n);
-        BOOST_TEST((heard[n].start == start));
+        BOOST_TEST((heard[n].start == begin_time));
     }
     BOOST_TEST((heard[0].previous_delay == 0s));
     BOOST_TEST((heard[1].previous_delay == 7s));
@@ -147,14 +147,14 @@ BOOST_AUTO_TEST_CASE(a_custom_function_hears_number_start_and_previous_delay)
 BOOST_AUTO_TEST_CASE(a_custom_function_may_be_limited_and_may_throw)
 {
     const auto limited = retry_policy::custom([](const retry_attempt&) { return 1s; }).times(1);
-    retry_schedule schedule(limited, start);
-    BOOST_TEST(schedule.failed(start));
-    BOOST_TEST(!schedule.failed(start));
+    retry_schedule schedule(limited, begin_time);
+    BOOST_TEST(schedule.failed(begin_time));
+    BOOST_TEST(!schedule.failed(begin_time));
 
     const auto thrower =
         retry_policy::custom([](const retry_attempt&) -> retry_decision { throw std::domain_error("no"); });
-    retry_schedule failing(thrower, start);
-    BOOST_CHECK_THROW(static_cast<void>(failing.failed(start)), std::domain_error);
+    retry_schedule failing(thrower, begin_time);
+    BOOST_CHECK_THROW(static_cast<void>(failing.failed(begin_time)), std::domain_error);
 }
 
 BOOST_AUTO_TEST_CASE(a_decision_clamps_what_it_is_given)
@@ -174,24 +174,24 @@ BOOST_AUTO_TEST_CASE(delays_that_overflow_saturate)
 {
     const auto exponential = retry_policy::exponential(1h, 1000.0, duration::max());
     for (const std::size_t number : {5UL, 500UL, std::numeric_limits<std::size_t>::max()})
-        BOOST_TEST((*exponential.delay_after({number, start, {}}) == duration::max()));
+        BOOST_TEST((*exponential.delay_after({number, begin_time, {}}) == duration::max()));
     const auto linear = retry_policy::linear(duration::max(), duration::max());
-    BOOST_TEST((*linear.delay_after({0, start, {}}) == duration::max()));
-    BOOST_TEST((*linear.delay_after({1'000'000, start, {}}) == duration::max()));
+    BOOST_TEST((*linear.delay_after({0, begin_time, {}}) == duration::max()));
+    BOOST_TEST((*linear.delay_after({1'000'000, begin_time, {}}) == duration::max()));
     const auto nothing = retry_policy::exponential(0s, 10.0, 1h);
     for (const std::size_t number : {0UL, 3UL, 100'000UL})
-        BOOST_TEST((*nothing.delay_after({number, start, {}}) == 0s));
+        BOOST_TEST((*nothing.delay_after({number, begin_time, {}}) == 0s));
 
     for (const double jitter : {0.0, 1.0}) {
         const auto policy = retry_policy::fixed(duration::max()).jitter(jitter);
-        retry_schedule schedule(policy, start);
-        BOOST_TEST(schedule.failed(start));
-        BOOST_TEST((schedule.next_at() >= start));
+        retry_schedule schedule(policy, begin_time);
+        BOOST_TEST(schedule.failed(begin_time));
+        BOOST_TEST((schedule.next_at() >= begin_time));
         if (jitter == 0.0)
             BOOST_TEST((schedule.next_at() == time_point::max()));
     }
     const auto endless = retry_policy::fixed(1s).total_time(duration::max());
-    BOOST_TEST((retry_schedule(endless, start).deadline() == time_point::max()));
+    BOOST_TEST((retry_schedule(endless, begin_time).deadline() == time_point::max()));
 }
 
 BOOST_AUTO_TEST_CASE(every_contradiction_is_named)
