@@ -178,6 +178,7 @@ private:
     /// others wait in that session, it is kept: it may come back, and their places in line with it.
     void failed(delivery, failure_ptr why) override
     {
+        state_of(*claim_).stop_waiting();
         if (owner_->nobody_waits() && talks().is_out_of_reach()) {
             talks().leave_to_expire();
             why = make_failure(why->code,

@@ -75,7 +75,8 @@ void use_all(mongo_scene& with, const locker& locks)
             for (std::size_t i = 0; i < keys.size(); ++i) {
                 if (keys[i] != "foreign")
                     held.push_back(asked[i].get(with.io));
-                else if (const auto refused = thrown_by<create_error>([&] { static_cast<void>(asked[i].get(with.io)); }))
+                else if (const auto refused =
+                             thrown_by<create_error>([&] { static_cast<void>(asked[i].get(with.io)); }))
                     check_is_foreign(*refused);
                 else
                     BOOST_ERROR("a document of another program was taken for a lock");
