@@ -267,6 +267,9 @@ string create_shared(bool queues, bool has_ttl)
 
 // Several shared claims of one key. `k` is the number of holders, or as many as may be, where nobody may join them.
 
+/// A constant: a server need not calculate it for each holder.
+const string tokens = R"({"$literal":"?a"})";
+
 string several_holder(const string& who, const string& place, bool has_ttl)
 {
     const auto holder = object({{"t", who}, {"x", expiry(has_ttl)}, {"f", sum(grants_next, place)},
@@ -294,14 +297,8 @@ string create_several(bool queues, bool has_ttl, const string& who, const string
 }
 string create_several(bool queues, bool has_ttl)
 {
-    return create_several(queues, has_ttl, R"("?a")", R"("?q")", R"("?h")");
+    return create_several(queues, has_ttl, tokens, R"("?q")", R"("?h")");
 }
-string check_several()
-{
-    const auto holders = list({several_holder(token, "0", true), several_holder(R"("?u")", "1", true)});
-    return alone(create_several(true, true, R"(["?t","?u"])", "2", holders));
-}
-
 /// Where it is held: an answer tells the next waiter.
 const string told_once = cond(somebody_waits, sum(g, "1"), R"("$g")");
 
@@ -371,13 +368,19 @@ string check_join()
 {
     const string another = R"("?u")";
     const auto anew = join_first_exclusive(true, another, R"("?l")");
+    const auto both_share = joined(create_several(true, true, R"({"$literal":["?t","?u"]})", "2",
+        list({several_holder(token, "0", true), several_holder(another, "1", true)})));
     return check_of({// Nothing is there, then one holds it.
         join_release_exclusive(another), join_first_exclusive(true), join_release_exclusive(another),
         join_first_exclusive(true, another), join_release_exclusive(),
         // It is free, but not with a fence that was given already; nor where readers are, nor for a token that
         // is refused.
-        join_first_exclusive(true, another), with_fields(R"({"hx":"?l"})"), anew,
-        with_fields(R"({"hx":0,"d":[{"t":"?t","x":0},{"t":"?u","x":"?l"}]})"), anew,
+        join_first_exclusive(true, another),
+        // Of two that ask together one has room. It is a holder, and the other is not.
+        both_share, both_share, joined(release_several(R"({"$literal":["?t","?u"]})", "2")),
+        joined(release_several(R"({"$literal":["?u"]})", "1")), joined(release_several(R"({"$literal":["?t"]})", "1")),
+        with_fields(R"({"hx":"?l"})"), anew, with_fields(R"({"hx":0,"d":[{"t":"?t","x":0},{"t":"?u","x":"?l"}]})"),
+        anew,
         // It belongs to another program.
         R"({"q":)" + by_key + R"(,"u":{"f":"?f","n":1}})", anew, joined(create_shared(false, true))});
 }
@@ -559,11 +562,9 @@ commands make_all()
         .several_holder = both(several_holder(token, R"("?i")", true), several_holder(token, R"("?i")", false)),
         .join_release_exclusive = outline(join_release_exclusive()),
         .join_release_shared = outline(join_release_shared()),
-        .join_release_several = outline(joined(release_several(R"("?a")", R"("?q")"))),
+        .join_release_several = outline(joined(release_several(tokens, R"("?q")"))),
         .check_join = outline(check_join()),
         .check_code = outline(check_of({join_release_exclusive(R"("?u")")})),
-        .check_several = outline(check_several()),
-        .check_release_several = outline(find_and_modify(by_key, {release_several(R"(["?t"])", "1")})),
         .look = outline(R"({"projection":)" + shown_of_locks + R"(,"limit":"?n","batchSize":"?n","singleBatch":true})"),
         .release_exclusive = outline(release_exclusive()),
         .release_shared = outline(release_shared()),

@@ -66,9 +66,6 @@ struct commands
     outline check_join;
     /// The first of those, which fails, alone.
     outline check_code;
-    /// What several do at once, for `t` and `u`, of which the second finds no room; and the release of the first.
-    outline check_several;
-    outline check_release_several;
     /// Behind the collection and the filter: what the answer to `findAndModify` has, of `n` documents.
     outline look;
 

@@ -94,7 +94,7 @@ struct server_check::step
     bool (*is_right)(const lock_view&, names first, names second);
 };
 
-const std::array<server_check::step, 18> server_check::steps{{
+const std::array<server_check::step, 15> server_check::steps{{
     {"a document of another program was taken for a lock",
         []() -> const outline& { return commands::get().exclusive_queues.with_ttl; }, true, 1, nullptr},
     {"a document of another program was changed", []() -> const outline& { return commands::get().refuse; }, true, 1,
@@ -117,16 +117,6 @@ const std::array<server_check::step, 18> server_check::steps{{
         [](const lock_view& seen, step::names first, step::names) { return seen.exists() && !seen.find(first); }},
     {"a lock was released twice", []() -> const outline& { return commands::get().release_exclusive; }, true, 3,
         [](const lock_view& seen, step::names, step::names) { return !seen.exists(); }},
-    {"several shared locks were not granted as they were asked for",
-        []() -> const outline& { return commands::get().check_several; }, true, 1,
-        [](const lock_view& seen, step::names first, step::names second) {
-            return holds(seen, first, 1) && !seen.find(second);
-        }},
-    {"several shared locks were granted twice", []() -> const outline& { return commands::get().check_several; }, true,
-        1, nullptr},
-    {"several shared locks were not released", []() -> const outline& { return commands::get().check_release_several; },
-        true, 2,
-        [](const lock_view& seen, step::names first, step::names) { return seen.exists() && !seen.find(first); }},
     {"a lock was not shared", []() -> const outline& { return commands::get().shared_once.with_ttl; }, true, 1,
         [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 1); }},
     {"a semaphore has more holders than it may",
@@ -235,8 +225,8 @@ void server_check::try_joined()
         }
         if (!self->take_code(errors))
             return;
-        constexpr std::array is_refused{
-            true, false, true, true, false, true, false, true, false, true, false, true, true};
+        constexpr std::array is_refused{true, false, true, true, false, true, false, true, true, true, false, false,
+            true, false, true, false, true, true};
         bool is_right = errors.accounts_for(is_refused.size());
         for (std::size_t i = 0; i < is_refused.size(); ++i) {
             const auto* const error = errors.find(i);

@@ -42,7 +42,7 @@ public:
 
 private:
     struct step;
-    static const std::array<step, 18> steps;
+    static const std::array<step, 15> steps;
 
     // Many users may list neither collections nor indexes. Then an unsuitable collection shows by what it refuses.
     void look_at_collection();
