@@ -38,7 +38,8 @@ void command_operation::send_confirmation(bool of_read, question::handler then)
             [self = boost::intrusive_ptr<command_operation>(this), of_read, then = std::move(then)](const answer& got) {
                 const statement_errors errors(got.reply);
                 const auto* const error = errors.find(0);
-                const answer& confirmation = error ? *error : got;
+                // One about types is of a document that stands where colock's should: nothing is known then.
+                const answer& confirmation = error && !is_about_types(*error) ? *error : got;
                 answer unconfirmed;
                 unconfirmed.what = answer::kind::done;
                 const bool is_accepted = of_read && self->talks().accepts_unconfirmed(confirmation);
