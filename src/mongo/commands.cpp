@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/commands.hpp"
 
+#include "mongo/lock_view.hpp"
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -175,12 +177,15 @@ const string is_a_locks = either(
 /// What no update may do: so a server says which statement has changed nothing.
 const string an_error = R"({"_id":{"$numberLong":"0"}})";
 
+/// Where it has not, the document is answered as it is.
+const string has_next_fence = below(plain_f, R"({"$numberLong":")" + std::to_string(max_fence) + "\"}");
+
 /// It is too late, or was taken back.
 string may_be_granted(const string& who)
 {
     const auto refused =
         all_of({above(R"("$dx")", now), above(size_of(those(d, all_of({equal(R"("$$i.t")", who), lives}))), "0")});
-    return all_of({below(now, R"("?l")"), R"({"$not":[)" + refused + "]}"});
+    return all_of({below(now, R"("?l")"), has_next_fence, R"({"$not":[)" + refused + "]}"});
 }
 
 string with(const string& changes)
@@ -281,7 +286,7 @@ string several_holder(const string& who, const string& place, bool has_ttl)
 string create_several(bool queues, bool has_ttl, const string& who, const string& count, const string& holders)
 {
     const auto named = two("$in", R"("$$i.t")", who);
-    const auto may_be = all_of({below(now, R"("?l")"), is_a_locks, equal(size_of(those(d, named)), "0"),
+    const auto may_be = all_of({below(now, R"("?l")"), is_a_locks, has_next_fence, equal(size_of(those(d, named)), "0"),
         equal(size_of(those(h, named)), "0")});
     const auto free = all_of({two("$lte", plain_x, now), two("$lte", R"("$wx")", now)});
     const auto counted =

@@ -205,6 +205,13 @@ failure_ptr foreign_document()
         "the document of this key is another program's; give colock a collection of its own");
 }
 
+failure_ptr out_of_fences()
+{
+    return make_failure(errc::misconfigured_backend,
+        "no greater fence can be given for this key: set the field f of its document to the server's time in "
+        "milliseconds, and forget higher fences in every resource that compares them");
+}
+
 failure_ptr unsuitable_collection(std::string_view why)
 {
     return make_failure(errc::misconfigured_backend,

@@ -42,6 +42,9 @@ enum class verdict : unsigned char
 /// The document of a key belongs to another program.
 [[nodiscard]] failure_ptr foreign_document();
 
+/// The document of a key has a fence above which there is none.
+[[nodiscard]] failure_ptr out_of_fences();
+
 /// The collection cannot hold locks.
 /// \param why what the collection is or has: completes "the collection ..."
 [[nodiscard]] failure_ptr unsuitable_collection(std::string_view why);

@@ -23,6 +23,10 @@ struct holder_view
     std::int64_t request = 0;
 };
 
+/// No greater fence is given. As a time it is the end of the year 9999: `p` is not earlier than the fence, and later
+/// dates cannot be read everywhere. A fence near 2^63 would become a floating-point number with the next grant.
+inline constexpr std::int64_t max_fence = 253'402'300'799'999;
+
 /// A lock's document, as `findAndModify` answers with it or a listing brings it. A view.
 class lock_view
 {
@@ -48,6 +52,8 @@ public:
     }
     /// It has a field of a type that no lock's document has there.
     [[nodiscard]] bool is_foreign() const noexcept { return is_foreign_; }
+    /// The last fence of the key leaves no greater one.
+    [[nodiscard]] bool is_out_of_fences() const noexcept { return exclusive_.fence >= max_fence; }
     /// Of the exclusive holder, or the first of the shared ones; for messages.
     [[nodiscard]] std::string_view owner() const noexcept { return owner_; }
 

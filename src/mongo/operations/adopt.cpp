@@ -49,6 +49,10 @@ private:
             done_(create_outcome::granted(fence));
             return;
         }
+        if (view.is_out_of_fences()) {
+            end_failed(delivery::answered, out_of_fences());
+            return;
+        }
         // It was too late, or the clock that says so is not what it was.
         const auto* const held = adopted ? adopted : view.find(held_);
         if (held && held->expires > talks().clock().at(lease_clock::now()) && begin_with_new_clock())

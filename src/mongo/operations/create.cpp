@@ -179,6 +179,10 @@ private:
             end_failed(delivery::answered, foreign_document());
             return;
         }
+        if (view.is_out_of_fences()) {
+            end_failed(delivery::answered, out_of_fences());
+            return;
+        }
         const auto now = talks().clock().at(lease_clock::now());
         const auto free_at = view.free_at(*claim_, now);
         if (std::exchange(is_first_, false) && (free_at == 0 || !view.shared().empty())) {

@@ -150,4 +150,78 @@ BOOST_AUTO_TEST_CASE(settling_an_unanswered_acquire_of_a_foreign_document_leaves
 
 BOOST_AUTO_TEST_SUITE_END()
 
+namespace {
+
+/// Keys whose documents have had nearly all fences.
+struct used_up_fences : mongo_scene
+{
+    void set_fence(const std::string& key, const std::string& fence) const
+    {
+        static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":")" + key + R"("},"u":{"$set":{"f":)" +
+                              fence + R"(,"x":0,"hx":0,"h":[]}},"upsert":true}]})"));
+    }
+    [[nodiscard]] std::string stored(const std::string& key) const
+    {
+        const auto reply = lock_document(key);
+        return reply.substr(0, reply.find(R"("id")"));
+    }
+    void check_refused(const std::function<void()>& action) const
+    {
+        const auto refused = thrown_by<create_error>(action);
+        BOOST_TEST_REQUIRE(refused.has_value());
+        BOOST_TEST((refused->code() == errc::misconfigured_backend), refused->what());
+        BOOST_TEST(std::string(refused->what()).find("set the field f") != std::string::npos, refused->what());
+    }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(mongo_fences, used_up_fences, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(fence_near_the_end_is_refused_until_it_was_repaired)
+{
+    const auto ours = add();
+    for (const auto* const last : {"9223372036854775807", "9223372036854775806", "253402300799999", "1e19"}) {
+        BOOST_TEST_CONTEXT(last)
+        {
+            const auto fence =
+                last == "1e19"s ? R"({"$numberDouble":"1e19"})"s : R"({"$numberLong":")" + std::string(last) + "\"}";
+            set_fence("k", fence);
+            const auto before = stored("k");
+            for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+                check_refused([&] { static_cast<void>(run(ours.acquire("k", {.mode = mode}))); });
+                check_refused([&] { static_cast<void>(run(ours.try_acquire("k", {.mode = mode}))); });
+                auto one = start(io, ours.acquire("k", {.mode = mode}));
+                auto two = start(io, ours.acquire("k", {.mode = mode}));
+                check_refused([&] { static_cast<void>(one.get(io)); });
+                check_refused([&] { static_cast<void>(two.get(io)); });
+            }
+            BOOST_TEST(stored("k") == before);
+            set_fence("k", R"({"$numberLong":"253402300799997"})");
+            auto held = run(ours.acquire("k"));
+            BOOST_TEST(held.fence() == 253'402'300'799'998U);
+            run(held.release(on_failure::raise));
+            set_fence("k", R"({"$numberLong":"7"})");
+            auto next = run(ours.acquire("k"));
+            BOOST_TEST(next.fence() > 7U);
+            run(next.release(on_failure::raise));
+        }
+    }
+    BOOST_TEST(ours.stats().settling == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(hand_over_beyond_the_last_fence_is_refused)
+{
+    const auto ours = add();
+    set_fence("k", R"({"$numberLong":"253402300799998"})");
+    auto held = run(ours.acquire("k"));
+    BOOST_TEST(held.fence() == 253'402'300'799'999U);
+    auto waiting = start(io, ours.acquire("k"));
+    run(held.release(on_failure::raise));
+    check_refused([&] { static_cast<void>(waiting.get(io)); });
+    BOOST_TEST(holders_at(server->port()).empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
 } // namespace colock::testing
