@@ -26,6 +26,7 @@ public:
         return told_ + std::chrono::ceil<std::chrono::milliseconds>(when - asked_).count();
     }
 
+    [[nodiscard]] lease_clock::duration age(lease_clock::time_point now) const noexcept { return now - asked_; }
     /// What was told: it was that much at least, unless the clock was set since.
     [[nodiscard]] std::int64_t told() const noexcept { return told_; }
 

@@ -19,6 +19,8 @@ namespace {
 
 /// When nothing is seen that keeps it, and it was not granted.
 constexpr auto look_again_in = std::chrono::milliseconds(5);
+/// For so long a waiter relies on what is known of the server's clock.
+constexpr lease_clock::duration most_trusted = std::chrono::seconds(5);
 /// Between a raced upsert and the next.
 constexpr int most_misses = 5;
 /// One that names its fence is refused when it comes later than that, so that the document of a later grant was not
@@ -30,7 +32,8 @@ class create_operation final : public joining_operation
 public:
     create_operation(client& owner, claim_ptr claim, completion<create_outcome> done)
         : joining_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
-          owner_data_(to_document(claim_->owner())), is_first_(!is_shared() && !find_state(*claim_))
+          owner_data_(to_document(claim_->owner())), looked_before_(find_state(*claim_) != nullptr),
+          is_first_(!is_shared() && !looked_before_)
     {
     }
 
@@ -189,8 +192,10 @@ private:
             begin();
             return;
         }
-        // It was too late, or the clock that says so is not what it was.
-        if ((held || free_at == 0) && begin_with_new_clock())
+        // It was too late, or the clock that says so is not what it was. If the server's was set forward, each request
+        // is too late, and the lease in the way may be over: then this clock has to be read again, now and then.
+        const bool may_be_ahead = looked_before_ && talks().clock().age(lease_clock::now()) > most_trusted;
+        if ((held || free_at == 0 || may_be_ahead) && begin_with_new_clock())
             return;
         busy(view, free_at > now ? std::chrono::milliseconds(free_at - now) : look_again_in);
     }
@@ -239,6 +244,8 @@ private:
     const claim_ptr claim_;
     completion<create_outcome> done_;
     const document owner_data_;
+    /// It waits, and asks again.
+    const bool looked_before_;
     /// No document knows its token.
     bool is_first_;
     std::int64_t number_ = 0;

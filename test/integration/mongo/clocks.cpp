@@ -64,6 +64,26 @@ BOOST_AUTO_TEST_CASE(a_clock_that_is_ahead_gives_the_lock_to_a_second_holder_onl
     BOOST_TEST((overlap_after_step(1500ms, 500ms) > 0s));
 }
 
+BOOST_AUTO_TEST_CASE(waiter_is_granted_soon_after_the_clock_has_passed_a_lease)
+{
+    for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+        movable_clock clock;
+        mongodb_server server({}, clock.environment());
+        asio::io_context io;
+        const locker one(mongo::make_adapter(io.get_executor(), {.url = mongodb_url(server.port())}));
+        const locker other(mongo::make_adapter(io.get_executor(), {.url = mongodb_url(server.port())}));
+        const auto held = run_coro(io, one.acquire("k", {.ttl = 10min}));
+        const auto waiting = start(io, other.acquire("k", {.mode = mode, .retry = retry_policy::fixed(1h)}));
+        run_until(io, [&] { return other.stats().busy > 0; });
+        clock.set_ahead(1h);
+        const auto ahead = lease_clock::now();
+        run_until(io, [&] { return waiting.done() || lease_clock::now() - ahead > 25s; });
+        BOOST_TEST(waiting.done());
+        run_coro(io, other.shutdown(5s));
+        run_coro(io, one.shutdown(5s));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(leases_are_shortened_by_default)
 {
     asio::io_context io;
