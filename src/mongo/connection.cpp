@@ -13,6 +13,9 @@
 #include <cstring>
 #include <utility>
 
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+
 namespace colock::mongo::detail {
 
 connection::connection(const asio::any_io_executor& strand, std::function<void()> changed)
@@ -55,6 +58,7 @@ void connection::connect(const remote::addresses& found)
 
 void connection::greet()
 {
+    greets_ = true;
     remote::expect_host(secured_->native_handle(), server_name_);
     secured_->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](const error_code& failed) {
         if (failed)
@@ -66,8 +70,19 @@ void connection::greet()
 
 void connection::opened()
 {
+    greets_ = false;
     open_ = true;
     changed_();
+}
+
+std::string connection::explanation() const
+{
+    if (!greets_)
+        return {};
+    const auto verified = SSL_get_verify_result(const_cast<asio::ssl::stream<socket&>&>(*secured_).native_handle());
+    if (verified != X509_V_OK)
+        return std::string(": ") + X509_verify_cert_error_string(verified);
+    return " in the TLS handshake; does the server speak TLS?";
 }
 
 void connection::fail(const error_code& why)

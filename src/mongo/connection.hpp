@@ -42,6 +42,8 @@ public:
     [[nodiscard]] bool is_open() const noexcept { return open_; }
     /// Why it is of no use any more. An end that the peer has announced is none.
     [[nodiscard]] const error_code& failure() const noexcept { return failure_; }
+    /// What the code of the failure does not tell, to be said behind it; may be empty.
+    [[nodiscard]] std::string explanation() const;
     /// The peer sends nothing more; what it has sent can still be read.
     [[nodiscard]] bool at_end() const noexcept { return at_end_; }
     /// All that was written is on its way.
@@ -80,6 +82,8 @@ private:
     std::optional<asio::ssl::stream<socket&>> secured_;
     std::string server_name_;
     bool open_ = false;
+    /// The TLS handshake has begun, and has not succeeded.
+    bool greets_ = false;
     bool closed_ = false;
     bool at_end_ = false;
     bool reading_ = false;

@@ -96,6 +96,8 @@ void lane::end_task()
     task_ = nullptr;
     if (ended->spoils()) {
         ended->blame(cause(), requests() > requests_before_);
+        if (link_)
+            ended->explain(link_->explanation());
         closing_ = true;
     }
     const bool spoiled = closing_;

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 struct _bson_error_t;
@@ -37,6 +38,9 @@ public:
     /// It spoils, and that is what has become of the connection, as far as can be seen.
     /// \param was_sent some of it may have arrived at the server
     virtual void blame(const error_code& cause, bool was_sent) = 0;
+    /// What the cause does not tell, to be said behind it.
+    void explain(std::string more) { explanation_ = std::move(more); }
+    [[nodiscard]] const std::string& explanation() const noexcept { return explanation_; }
     /// The driver's client is of no use for the next.
     [[nodiscard]] virtual bool spoils() const noexcept = 0;
     /// It has been performed, or ended early.
@@ -49,6 +53,7 @@ public:
 
 private:
     std::shared_ptr<task> next_;
+    std::string explanation_;
 };
 
 class lane;

@@ -93,7 +93,7 @@ void scout::answered(std::size_t which)
             }
         }
     } else {
-        host.why = got.why;
+        host.why = got.why + host.what->explanation();
     }
     if (unanswered_ == 0)
         end(nobody());

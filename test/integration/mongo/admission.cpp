@@ -25,17 +25,19 @@ void pass(const mongo::options& options)
     run_coro(io, locks.shutdown(5s));
 }
 
-void check_refused(const mongo::options& options, errc why)
+std::string check_refused(const mongo::options& options, errc why, const retry_policy& retry = retry_policy::forever())
 {
     asio::io_context io;
     const locker locks(mongo::make_adapter(io.get_executor(), options));
     try {
-        static_cast<void>(run_coro(io, locks.acquire("k")));
+        static_cast<void>(run_coro(io, locks.acquire("k", {.retry = retry})));
         BOOST_ERROR("let in");
     } catch (const create_error& refused) {
         BOOST_TEST((refused.code() == why), refused.what());
         BOOST_TEST(std::string(refused.what()).find("secret") == std::string::npos, refused.what());
+        return refused.what();
     }
+    return {};
 }
 
 } // namespace
@@ -69,9 +71,26 @@ BOOST_AUTO_TEST_CASE(only_a_server_that_is_trusted_is_spoken_to)
     pass({.url = url(right), .tls = {.ca_file = known.file("ca.pem")}});
     pass({.url = url(right) + "&tlsCAFile=" + known.file("ca.pem")});
     pass({.url = url(named), .tls = {.ca_file = known.file("ca.pem"), .server_name = "named.example"}});
-    check_refused({.url = url(right), .tls = {.ca_file = known.file("other.pem")}}, errc::misconfigured_backend);
-    check_refused({.url = url(named), .tls = {.ca_file = known.file("ca.pem")}}, errc::misconfigured_backend);
+    const auto unknown =
+        check_refused({.url = url(right), .tls = {.ca_file = known.file("other.pem")}}, errc::misconfigured_backend);
+    const auto misnamed =
+        check_refused({.url = url(named), .tls = {.ca_file = known.file("ca.pem")}}, errc::misconfigured_backend);
+    // An authority that is not known is told from a name that is wrong.
+    BOOST_TEST(unknown.find("mismatch") == std::string::npos, unknown);
+    BOOST_TEST(misnamed.find("mismatch") != std::string::npos, misnamed);
     check_refused({.url = url(right), .tls = {.ca_file = known.file("none.pem")}}, errc::invalid_options);
+}
+
+BOOST_AUTO_TEST_CASE(server_without_tls_is_suspected_where_the_handshake_fails)
+{
+    const mongodb_server plain;
+    const certificates known;
+    const auto why = check_refused({.url = "mongodb://127.0.0.1:" + std::to_string(plain.port()) + "/?tls=true",
+                                       .tls = {.ca_file = known.file("ca.pem")},
+                                       .operation_timeout = 3s,
+                                       .connect_timeout = 1s},
+        errc::unavailable, retry_policy::never());
+    BOOST_TEST(why.find("does the server speak TLS?") != std::string::npos, why);
 }
 
 BOOST_AUTO_TEST_CASE(a_replica_set_of_another_name_is_not_the_one_that_was_meant)
