@@ -18,8 +18,9 @@ enum class layout : unsigned char
 {
     /// `chroot/bucket/key/`, with owner data; exclusive, shared and semaphore locks.
     standard,
-    /// `chroot/key/`, with the names of Curator's InterProcessMutex, which kazoo can join: their users and ours stand
-    /// in one line. Exclusive locks only.
+    /// `chroot/key/`, with the names of Curator's InterProcessMutex: its users and ours stand in one line. kazoo joins
+    /// that line only with `extra_lock_patterns=["-lock-"]`; a lock of kazoo's without it is granted while others hold
+    /// the key. Exclusive locks only.
     curator_mutex,
     /// The same of Curator's InterProcessReadWriteLock. No semaphores.
     curator_read_write,

@@ -163,6 +163,23 @@ void readers_go_together_and_none_overtakes_a_writer(const library& other)
     BOOST_TEST(ephemeral_nodes(f.server.port()).empty());
 }
 
+/// Why the pattern has to be given: this is what happens without it.
+void without_the_pattern_a_held_lock_is_granted_once_more(const library& other)
+{
+    encounter f(other, layout::curator_mutex);
+    auto ours = f.stand(f.one, lock_mode::exclusive, 1);
+    run_until(f.io, [&] { return ours.done(); });
+    f.stand("a", "plain", 2);
+    BOOST_TEST(f.them.ask("await a") == "granted");
+    // Its node is in our line all the same.
+    auto next = f.stand(f.two, lock_mode::exclusive, 3);
+    f.release(ours);
+    BOOST_TEST(!next.done());
+    f.release("a");
+    f.release(next);
+    BOOST_TEST(ephemeral_nodes(f.server.port()).empty());
+}
+
 /// A suite for each, so that each is a test of its own, and skipped by itself.
 class registration
 {
@@ -180,6 +197,9 @@ public:
         if (&other == &curator)
             add("readers_go_together_and_none_overtakes_a_writer", other,
                 readers_go_together_and_none_overtakes_a_writer);
+        else
+            add("without_the_pattern_a_held_lock_is_granted_once_more", other,
+                without_the_pattern_a_held_lock_is_granted_once_more);
         ut::framework::current_auto_test_suite().add(suite_);
     }
 

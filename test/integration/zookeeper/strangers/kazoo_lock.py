@@ -1,6 +1,7 @@
 # Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #
-# kazoo_lock.py ZOOKEEPER_PORT: speaks as Curator.java says, without readers and writers.
+# kazoo_lock.py ZOOKEEPER_PORT: speaks as Curator.java says, without readers and writers. The kind "plain" is a lock of
+# kazoo's that does not know other libraries' nodes.
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,8 +14,9 @@ askers = {}
 
 def carry_out(verb, who, *rest):
     if verb == "take":
-        # It stands in Curator's line.
-        lock = client.Lock(rest[0], who, extra_lock_patterns=["-lock-"])
+        # With the pattern it stands in Curator's line.
+        patterns = [] if rest[1] == "plain" else ["-lock-"]
+        lock = client.Lock(rest[0], who, extra_lock_patterns=patterns)
         thread = ThreadPoolExecutor(1)
         askers[who] = (lock, thread, thread.submit(lock.acquire))
         return "asked"
