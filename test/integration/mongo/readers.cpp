@@ -176,7 +176,15 @@ struct many_readers : mongo_scene
         return shortest;
     }
 
-    const locker ours = add();
+    /// On a machine that is busy with other things all of them take long.
+    [[nodiscard]] mongo::options patient() const
+    {
+        auto how = options();
+        how.operation_timeout = 1min;
+        return how;
+    }
+
+    const locker ours = add(patient());
 };
 
 std::string one_key(std::size_t)
