@@ -31,7 +31,7 @@ class nobody final : public zk::session_events
 {
     void on_connected() noexcept override {}
     void on_suspended() noexcept override {}
-    void on_unreachable(std::string_view) noexcept override {}
+    void on_unreachable(const colock::zookeeper::detail::trouble&) noexcept override {}
     void on_outlived() noexcept override {}
     void on_expired() noexcept override {}
     void on_denied() noexcept override {}
