@@ -24,7 +24,7 @@ struct made_collection : mongo_scene
     }
     void check_refused(const std::function<void()>& action, const std::string& why) const
     {
-        const auto refused = thrown_by<create_error>(action);
+        const auto refused = thrown_by<error>(action);
         BOOST_TEST_REQUIRE(refused.has_value());
         BOOST_TEST((refused->code() == errc::misconfigured_backend), refused->what());
         const std::string text = refused->what();
