@@ -179,8 +179,13 @@ asio::awaitable<lock_group> group_acquire::run()
 {
     for (;;) {
         prepare_candidates();
-        if (co_await attempt_in_one_step() && co_await acquire_in_order() && co_await renew_short_leases() &&
-            complete())
+        // One after the other: GCC 14 swallows an exception of the first co_await in `co_await a && co_await b`.
+        bool is_held = co_await attempt_in_one_step();
+        if (is_held)
+            is_held = co_await acquire_in_order();
+        if (is_held)
+            is_held = co_await renew_short_leases();
+        if (is_held && complete())
             break;
         co_await start_again();
     }
