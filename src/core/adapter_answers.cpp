@@ -3,6 +3,7 @@
 #include "core/core.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace colock::detail {
 
@@ -125,9 +126,15 @@ void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outc
         if (outcome.released.error->code == errc::outcome_unknown)
             ending.taint();
     }
-    // In this order, so that the release is told before the grant.
-    on_given_back(ending, std::move(outcome.released));
+    if (options.observer && outcome.released.status == release_status::released) {
+        // The observer hears of the release before the grant. The grant itself comes first: until then, nobody here
+        // would hold the key, and all who wait would be woken.
+        const std::lock_guard guard(mutex);
+        if (ending.where() == phase::ending && !ending.back().settles && !std::exchange(ending.back().told_early, true))
+            events.add({.what = lock_event::kind::released, .subject = &ending});
+    }
     on_created(next, std::move(outcome.created));
+    on_given_back(ending, std::move(outcome.released));
 }
 
 void core::on_extended(const record::ptr& held, extend_outcome outcome)
