@@ -194,7 +194,7 @@ asio::awaitable<void> take_all(colock::locker by, colock::lock_mode mode, std::s
     }
 }
 
-/// What a reader costs does not grow with the number of readers.
+/// The cost of a reader does not grow with the number of readers.
 void measure_readers(const options& settings, report& found)
 {
     asio::io_context io{1};

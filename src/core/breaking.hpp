@@ -20,7 +20,7 @@ using concerns = std::function<bool(const record&)>;
 /// after a failure all of them, because it may have been carried out in part.
 void on_broken(core& self, const concerns& which, const std::vector<record::ptr>& held_before, bool succeeded);
 
-/// Asks the backend to remove locks, whoever holds them. The handles of this locker hear of it even if the caller is
+/// Asks the backend to remove locks of any holder. The handles of this locker hear of it even if the caller is
 /// cancelled, or if the answer comes after the operation timeout.
 template <class Outcome>
 [[nodiscard]] asio::awaitable<Outcome> query_and_break(

@@ -35,7 +35,7 @@ inline void throw_if_refused(const core& self, const record& wanted)
 [[nodiscard]] failure_ptr too_late_to_use();
 /// What is known of the attempts of `wanted` so far. The mutex is held.
 [[nodiscard]] last_answer answer_to(const core& self, const record& wanted, lease_clock::time_point now);
-/// What somebody knows that has asked nobody, and stands behind those in `queue`. The mutex is held.
+/// Returns what a caller knows that has asked nothing itself and stands behind those in `queue`. The mutex is held.
 [[nodiscard]] last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now);
 /// Why the lock cannot be called busy: what is known of a backend that did not answer, or its last error. Null if the
 /// lock is busy, or another caller of this locker is first.

@@ -33,7 +33,7 @@ void tell(const std::vector<record::ptr>& asked, create_all_outcome&& outcome)
 
 bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_retry)
 {
-    // What may fail for want of memory comes first.
+    // These may throw std::bad_alloc, so they come before anything that would have to be undone.
     std::vector<claim_ptr> claims(wanted.begin(), wanted.end());
     completion<create_all_outcome> done([wanted](create_all_outcome outcome) { tell(wanted, std::move(outcome)); });
     {

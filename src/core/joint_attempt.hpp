@@ -35,7 +35,7 @@ struct joint_refusal
     create_outcome answer{};
 };
 
-/// What has become of an attempt that was answered; nothing if all were granted. A refused attempt leaves nothing
+/// Returns why an attempt that was answered was refused; empty if all were granted. A refused attempt leaves nothing
 /// behind but the first claim's place in its local queue: a place at a higher key that is kept while a lower key is
 /// missing could deadlock.
 [[nodiscard]] std::optional<joint_refusal> take_joint_answer(core& self, const std::vector<record::ptr>& asked);

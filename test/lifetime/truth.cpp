@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(behind_a_young_request_the_lock_is_busy)
     COLOCK_THROWS(retry_error, errc::retry_exhausted,
         on.run(on.locker->acquire_all({"k", "z"}, {.retry = retry_policy::never()})));
     BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
-    // A known trouble is told all the same.
+    // A known cause of failure is reported nevertheless.
     on.script->notify_suspended(refused);
     COLOCK_THROWS(create_error, errc::unavailable, on.acquire("k", {.retry = retry_policy::never()}));
     on.script->notify_reconnected();

@@ -162,7 +162,7 @@ private:
     const std::string group_ = token::generate().hex();
     /// One for all keys: a grant neither counts nor resets it.
     retry_schedule schedule_;
-    /// What the locks are to have once the group is complete.
+    /// Renewal and `max_hold` that the locks get when the group is complete.
     bool renews_ = false;
     std::chrono::milliseconds max_hold_{0};
     /// Whether the group is counted among those that wait.

@@ -171,7 +171,7 @@ void without_the_pattern_a_held_lock_is_granted_once_more(const library& other)
     run_until(f.io, [&] { return ours.done(); });
     f.stand("a", "plain", 2);
     BOOST_TEST(f.them.ask("await a") == "granted");
-    // Its node is in our line all the same.
+    // Its node is in our line nevertheless.
     auto next = f.stand(f.two, lock_mode::exclusive, 3);
     f.release(ours);
     BOOST_TEST(!next.done());
