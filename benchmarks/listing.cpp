@@ -34,7 +34,6 @@ class stray final : public colock::claim
 {
 public:
     using claim::claim;
-    void at_risk() noexcept override {}
     void lost(colock::lost_reason) noexcept override {}
 };
 

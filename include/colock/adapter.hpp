@@ -24,6 +24,21 @@ class executor_cell;
 }
 class observer;
 
+/// Told by an adapter that its backend cannot be reached any more, and that it can be reached again; each change once.
+/// The core implements this.
+class contact_watcher
+{
+public:
+    /// What is held may be lost soon.
+    virtual void on_contact_lost() noexcept = 0;
+    /// Attempts that have failed may succeed now. Also called when the backend is reached for the first time after a
+    /// failed attempt to connect.
+    virtual void on_contact_regained() noexcept = 0;
+
+protected:
+    ~contact_watcher() = default;
+};
+
 /// The seam between the core and a backend. A subclass starts operations and reports each one's end through its
 /// completion; it contains no cancellation code: callers detach in the core, a started operation always goes on.
 ///
@@ -135,6 +150,8 @@ public:
     /// Who is told of the backend's own events, beside each locker's observer. Kept weakly. If the backend can be
     /// reached, it is told so at once.
     void attach(const std::shared_ptr<observer>& listener);
+    /// Keeps `watcher` weakly.
+    void watch_contact(const std::shared_ptr<contact_watcher>& watcher);
     /// Counted by each locker for itself; remove_user is true when the last has gone.
     void add_user() noexcept;
     [[nodiscard]] bool remove_user() noexcept;
@@ -147,7 +164,7 @@ public:
     [[nodiscard]] std::uint64_t unproven() const noexcept;
     /// Why the backend cannot be reached now, for those who have had no answer; null while it can, as far as is known.
     /// While there is a trouble, what is under way has not been sent, or cannot take effect: what had been sent was
-    /// ended with its connection.
+    /// ended with its connection. A connection that is being made is a trouble, too.
     [[nodiscard]] virtual failure_ptr trouble() const;
 
     // The same operations for direct use. The caller's claim should be marked as sent where a lease matters.
@@ -166,6 +183,13 @@ public:
     [[nodiscard]] asio::awaitable<closed> close(lease_clock::duration deadline);
 
 protected:
+    /// Tells that a connection to `address` is being made, and that no other exists: nothing that is under way has been
+    /// sent. This is the `trouble()` until `notify_connected`, `notify_ready` or `notify_reconnected`, unless there is
+    /// another. Observers hear nothing.
+    void notify_connecting(std::string_view address) noexcept;
+    /// Tells that the connection exists. Observers hear nothing: to be called where neither `notify_ready` nor
+    /// `notify_reconnected` is, as after a connection was closed for want of use.
+    void notify_connected() noexcept;
     /// Ends the `trouble()`. To be called once: by an adapter that needs no connection when it is made.
     /// \param connected_at see `connected_at()`: the first connection stands since then, and until then nothing can
     /// have been carried out. Not given: what was asked for may have been sent already.

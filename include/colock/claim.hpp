@@ -140,11 +140,10 @@ public:
     /// counts as an operation until it has ended or was cancelled; from then on it belongs to the next.
     std::shared_ptr<void> slot;
 
-    /// Called by the adapter: the grant may end soon. Of a session's end all its leases are told by its session_bound.
-    virtual void at_risk() noexcept {}
-    /// Called by the adapter: the grant has ended. Only the first call counts. A call that comes before the core has
-    /// processed the grant takes effect as soon as the claim is held, so an adapter may call at any time after the
-    /// backend has granted. Ignored once the claim is given back.
+    /// Called by the adapter: the grant has ended. The end of a session is told to all its leases by its session_bound.
+    /// Only the first call counts. A call that comes before the core has processed the grant takes effect as soon as
+    /// the claim is held, so an adapter may call at any time after the backend has granted. Ignored once the claim is
+    /// given back.
     virtual void lost(lost_reason reason) noexcept { static_cast<void>(reason); }
 
     /// For the core, and for tests that drive an adapter without one.

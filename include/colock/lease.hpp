@@ -25,7 +25,6 @@ public:
     class watcher
     {
     public:
-        virtual void on_session_at_risk(const session_bound& session) noexcept = 0;
         virtual void on_session_ended(const session_bound& session) noexcept = 0;
 
     protected:
@@ -49,8 +48,6 @@ public:
     [[nodiscard]] bool raise(time_point until) noexcept;
     /// By the adapter: it is over, whatever was known.
     void end() noexcept;
-    /// By the adapter: contact was lost, it may end soon.
-    void at_risk() noexcept;
 
     /// Kept weakly.
     void watch(const std::shared_ptr<watcher>& who);

@@ -59,7 +59,8 @@ public:
     {
         static_cast<void>(key), static_cast<void>(valid_for);
     }
-    /// A held lock could not be renewed, or its backend lost contact; it may be lost soon.
+    /// A held lock may be lost soon: a renewal has failed, or contact with the backend was lost. The latter is told
+    /// once for each held lock, after `suspended` or `unreachable`.
     virtual void at_risk(std::string_view key, const error_code& why) noexcept
     {
         static_cast<void>(key), static_cast<void>(why);

@@ -51,8 +51,10 @@ acquire_plan::decision acquire_plan::next(
     }
     if (too_late)
         return {.what = action::give_up};
-    // After an error only time helps: an event source that is just as broken could end each wait at once.
-    const bool wanted = due || now >= std::min({holder_expires_, sooner_expiry_, looks_again_}) || (told_ && !failed_);
+    // After an error only time or a new connection helps: an event source that is just as broken could end each wait at
+    // once.
+    const bool wanted =
+        due || now >= std::min({holder_expires_, sooner_expiry_, looks_again_}) || (told_ && !failed_) || is_retry_due_;
     if (wanted && !stands_back)
         return fresh_turn_ ? send(now, schedule) : decision{.what = action::yield};
 
@@ -84,6 +86,7 @@ acquire_plan::decision acquire_plan::wait(const view& seen, const retry_schedule
 bool acquire_plan::sent(bool counts) noexcept
 {
     told_ = false;
+    is_repeated_ = std::exchange(is_retry_due_, false);
     sooner_expiry_ = time_point::max();
     counts_ = counts;
     was_sent_ = true;
@@ -130,7 +133,7 @@ bool acquire_plan::found_failing(time_point now, bool looks_soon) noexcept
         looks_again_ = saturating_add(now, look_delay(looks_));
         looks_ = static_cast<std::uint8_t>(std::min(looks_ + 1U, most_doublings_of_looks + 1));
     }
-    return counts_ || !was_look;
+    return counts_ || !(was_look || is_repeated_);
 }
 
 lease_clock::duration acquire_plan::look_delay(unsigned looks) noexcept

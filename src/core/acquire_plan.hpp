@@ -70,7 +70,7 @@ public:
     /// The answer is busy, after `took`; true if it counts under the policy.
     [[nodiscard]] bool found_busy(time_point now, lease_clock::duration took, time_point expires) noexcept;
     /// The answer is an error, or a grant that comes too late. True if it counts under the policy: all do but the looks
-    /// that this asks for.
+    /// that this asks for, and attempts that were made because contact was regained.
     /// \param looks_soon it may have left something that keeps others out, or nothing keeps anybody out
     [[nodiscard]] bool found_failing(time_point now, bool looks_soon) noexcept;
     void yielded() noexcept { fresh_turn_ = true; }
@@ -82,6 +82,12 @@ public:
     [[nodiscard]] bool stops_listening() noexcept { return std::exchange(listens_, false); }
     /// The lock may be free: a release of this locker's.
     void told() noexcept { told_ = true; }
+    /// The backend can be reached again. Returns whether the next attempt is due now: if the last one failed, or if
+    /// this listens for an event that may have been missed meanwhile.
+    [[nodiscard]] bool regained_contact(bool misses_events) noexcept
+    {
+        return is_retry_due_ = failed_ || (listens_ && misses_events);
+    }
     /// The grant in its way ends earlier than was heard.
     void hears_of_expiry(time_point earlier) noexcept { sooner_expiry_ = std::min(sooner_expiry_, earlier); }
 
@@ -130,6 +136,10 @@ private:
     /// It has been suspended since the last answer.
     bool fresh_turn_ = true;
     bool told_ = false;
+    /// The backend can be reached again since the last attempt; see `regained_contact`.
+    bool is_retry_due_ = false;
+    /// The attempt under way was made for that reason.
+    bool is_repeated_ = false;
     bool listens_ = false;
     bool first_is_counted_ = false;
 };

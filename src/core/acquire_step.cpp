@@ -286,7 +286,7 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
         return step::again;
     }
     self.leased.hold(*wanted, outcome->fence);
-    if (wanted->loss_before_grant || wanted->risk_before_grant) {
+    if (wanted->loss_before_grant) {
         work todo;
         self.leased.hear_of_grant(*wanted, todo);
         guard.unlock();

@@ -29,16 +29,38 @@ struct adapter::listeners
         bool knows_ready = false;
     };
 
+    using contact_event = void (contact_watcher::*)() noexcept;
+    /// The mutex is not held.
+    void tell_contact(contact_event what) noexcept
+    {
+        std::vector<std::shared_ptr<contact_watcher>> told;
+        {
+            const std::lock_guard guard(mutex);
+            for (const auto& each : watchers) {
+                if (auto watcher = each.lock())
+                    told.push_back(std::move(watcher));
+            }
+        }
+        for (const auto& each : told)
+            ((*each).*what)();
+    }
+
     mutable std::mutex mutex;
     std::vector<listener> known;
+    std::vector<std::weak_ptr<contact_watcher>> watchers;
     failure_ptr trouble;
+    /// Why nothing has been sent yet; null: a connection exists, or none was asked for.
+    failure_ptr connecting;
     /// It was, once.
     bool ready = false;
-    void end_trouble() noexcept
+    /// \return whether there was any
+    bool end_trouble() noexcept
     {
-        trouble = nullptr;
+        connecting = nullptr;
+        const bool is_over = std::exchange(trouble, nullptr) != nullptr;
         for (auto& each : known)
             each.heard.clear();
+        return is_over;
     }
 
     std::atomic<std::uint64_t> reconnects{0};
@@ -153,6 +175,13 @@ void adapter::attach(const std::shared_ptr<observer>& listener)
         listener->ready(name());
 }
 
+void adapter::watch_contact(const std::shared_ptr<contact_watcher>& watcher)
+{
+    const std::lock_guard guard(listeners_->mutex);
+    std::erase_if(listeners_->watchers, [](const auto& each) { return each.expired(); });
+    listeners_->watchers.push_back(watcher);
+}
+
 void adapter::add_user() noexcept
 {
     listeners_->users.fetch_add(1, std::memory_order_relaxed);
@@ -186,7 +215,7 @@ std::chrono::milliseconds adapter::max_clock_lead(std::chrono::milliseconds) con
 failure_ptr adapter::trouble() const
 {
     const std::lock_guard guard(listeners_->mutex);
-    return listeners_->trouble;
+    return listeners_->trouble ? listeners_->trouble : listeners_->connecting;
 }
 
 template <class Event>
@@ -209,14 +238,29 @@ lease_clock::time_point adapter::connected_at() const noexcept
     return lease_clock::time_point(lease_clock::duration(listeners_->connected_at.load(std::memory_order_acquire)));
 }
 
+void adapter::notify_connecting(std::string_view address) noexcept
+{
+    auto why =
+        make_failure(errc::unavailable, "no connection to " + std::string(address) + " has been established yet");
+    const std::lock_guard guard(listeners_->mutex);
+    listeners_->connecting = std::move(why);
+}
+
+void adapter::notify_connected() noexcept
+{
+    const std::lock_guard guard(listeners_->mutex);
+    listeners_->connecting = nullptr;
+}
+
 void adapter::notify_ready(lease_clock::time_point connected_at) noexcept
 {
     std::vector<std::shared_ptr<observer>> told;
+    bool is_regained = false;
     {
         const std::lock_guard guard(listeners_->mutex);
         if (!std::exchange(listeners_->ready, true))
             listeners_->connected_at.store(connected_at.time_since_epoch().count(), std::memory_order_release);
-        listeners_->end_trouble();
+        is_regained = listeners_->end_trouble();
         for (auto& known : listeners_->known) {
             known.knows_ready = true;
             if (auto listener = known.who.lock())
@@ -225,14 +269,18 @@ void adapter::notify_ready(lease_clock::time_point connected_at) noexcept
     }
     for (const auto& listener : told)
         listener->ready(name());
+    if (is_regained)
+        listeners_->tell_contact(&contact_watcher::on_contact_regained);
 }
 
 void adapter::notify_unreachable(failure_ptr why, std::string_view address) noexcept
 {
     const std::pair news(why->cause ? why->cause : why->code, std::string(address));
     std::vector<std::shared_ptr<observer>> told;
+    bool is_lost = false;
     {
         const std::lock_guard guard(listeners_->mutex);
+        is_lost = listeners_->ready && !listeners_->trouble;
         listeners_->trouble = std::move(why);
         for (auto& known : listeners_->known) {
             auto listener = known.who.lock();
@@ -244,6 +292,8 @@ void adapter::notify_unreachable(failure_ptr why, std::string_view address) noex
     }
     for (const auto& listener : told)
         listener->unreachable(name(), news.first, address);
+    if (is_lost)
+        listeners_->tell_contact(&contact_watcher::on_contact_lost);
 }
 
 void adapter::tell_unreachable(const error_code& why, std::string_view address) noexcept
@@ -253,20 +303,25 @@ void adapter::tell_unreachable(const error_code& why, std::string_view address) 
 
 void adapter::notify_suspended(const error_code& why) noexcept
 {
+    bool is_lost = false;
     {
         const std::lock_guard guard(listeners_->mutex);
+        is_lost = !listeners_->trouble;
         listeners_->trouble = make_failure(errc::unavailable, "the connection was lost", why);
     }
     notify([&](observer& listener) { listener.suspended(name(), why); });
+    if (is_lost)
+        listeners_->tell_contact(&contact_watcher::on_contact_lost);
 }
 
 void adapter::notify_reconnected() noexcept
 {
     listeners_->reconnects.fetch_add(1, std::memory_order_relaxed);
     std::vector<std::pair<std::shared_ptr<observer>, bool>> told;
+    bool is_regained = false;
     {
         const std::lock_guard guard(listeners_->mutex);
-        listeners_->end_trouble();
+        is_regained = listeners_->end_trouble();
         for (auto& known : listeners_->known) {
             // Who came while it was away hears of it for the first time.
             const bool knows = std::exchange(known.knows_ready, true) || !listeners_->ready;
@@ -280,6 +335,8 @@ void adapter::notify_reconnected() noexcept
         else
             listener->ready(name());
     }
+    if (is_regained)
+        listeners_->tell_contact(&contact_watcher::on_contact_regained);
 }
 
 void adapter::notify_warning(std::string_view message) noexcept

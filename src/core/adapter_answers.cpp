@@ -191,26 +191,22 @@ void core::declare_lost(const record::ptr& held, lost_reason reason)
     todo.run(*this);
 }
 
-void core::on_risk(const record::ptr& held)
+void core::on_contact_lost() noexcept
 {
     work todo;
     {
         const std::lock_guard guard(mutex);
-        if (held->where() == phase::acquiring)
-            held->risk_before_grant = true;
-        if (held->where() != phase::held)
-            return;
-        leased.at_risk(*held, todo);
+        leased.lost_contact(lease_clock::now());
     }
     todo.run(*this);
 }
 
-void core::on_session_at_risk(const session_bound& session) noexcept
+void core::on_contact_regained() noexcept
 {
     work todo;
     {
         const std::lock_guard guard(mutex);
-        leased.session_at_risk(session, todo);
+        queues.regained_contact(todo.wakes);
     }
     todo.run(*this);
 }

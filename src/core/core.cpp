@@ -53,6 +53,8 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     }
     if (made->options.observer)
         made->backend->attach(made->options.observer);
+    if (!made->can.immediate)
+        made->backend->watch_contact(made);
     made->backend->add_user();
     begin_background_purge(made);
     return made;

@@ -41,6 +41,7 @@ namespace colock::detail {
 class core final : public shard,
                    public context_member,
                    public session_bound::watcher,
+                   public contact_watcher,
                    public std::enable_shared_from_this<core>
 {
 public:
@@ -66,11 +67,11 @@ public:
     /// \param result where the caller that asked finds the outcome; null: the core has asked.
     void on_checked(record& held, valid_outcome&& outcome, std::optional<valid_outcome>* result);
     void on_woken(const record::ptr& waiting, std::uint32_t wait_number);
-    void on_risk(const record::ptr& held);
     void declare_lost(const record::ptr& held, lost_reason reason);
 
-    void on_session_at_risk(const session_bound& session) noexcept override;
     void on_session_ended(const session_bound& session) noexcept override;
+    void on_contact_lost() noexcept override;
+    void on_contact_regained() noexcept override;
     void context_shutdown() noexcept override;
     void context_forked() noexcept override;
 

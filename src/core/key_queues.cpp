@@ -193,6 +193,18 @@ void key_queues::wake_heads(const record& ended, wake_list& wakes)
     });
 }
 
+void key_queues::regained_contact(wake_list& wakes)
+{
+    for (auto& table : tables_) {
+        for (auto& [name, queue] : table) {
+            for_each_head(*queue, [&](record& head) {
+                if (head.attempting.regained_contact(!fifo_))
+                    head.notify(wakes);
+            });
+        }
+    }
+}
+
 void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes)
 {
     key_queue* queue = find(shortened);

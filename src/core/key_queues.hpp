@@ -94,6 +94,10 @@ public:
 
     /// The key of `ended` may be free.
     void wake_heads(const record& ended, wake_list& wakes);
+    /// The backend can be reached again: heads whose last attempt failed repeat it. Where the backend keeps no queue,
+    /// heads that listen repeat theirs, too: it sends no event again. A backend with a queue looks for what has changed
+    /// when it listens again.
+    void regained_contact(wake_list& wakes);
     /// For heads that sleep until the expiry that `shortened` had.
     void wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes);
     /// Who gets the lock that `held` is to give back; nobody, if others are to have their turn. Where the backend keeps

@@ -97,6 +97,8 @@ public:
     void failed(time_point now) noexcept;
     /// The answer was another one's: what fell due meanwhile is due now.
     void catches_up(time_point now) noexcept;
+    /// The next renewal is due then. For a lease that is renewed.
+    void renews_at(time_point due) noexcept { renew_at_ = due; }
     /// The renewal that was due is being made, cannot be, or is not wanted any more.
     void forget_renewal() noexcept { renew_at_ = time_point::max(); }
     /// What a renewal asks for: no more than max_hold leaves; nothing if that is less than any lease has.

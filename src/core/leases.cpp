@@ -68,8 +68,6 @@ void leases::hear_of_grant(record& held, work& todo)
 {
     if (held.loss_before_grant)
         return begin_end(held, *held.loss_before_grant, todo);
-    if (held.risk_before_grant)
-        at_risk(held, todo);
     if (held.is_to_be_verified)
         verify(held, todo);
 }
@@ -209,15 +207,6 @@ void leases::leave_standing(record& held, work& todo)
     clean_up_.drained().notify(todo.wakes);
 }
 
-void leases::at_risk(record& held, work& todo)
-{
-    if (shard_.options.observer && !held.incomplete)
-        shard_.events.add({.what = lock_event::kind::at_risk, .subject = &held, .why = errc::unavailable});
-    // The sooner it is known whether the lease still stands, the better.
-    if (held.plan.renews())
-        start_renewal(held, lease_clock::now(), todo);
-}
-
 void leases::watch_session(record& held)
 {
     const auto& session = held.lease().session();
@@ -311,11 +300,16 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
     subject.notify(todo.wakes);
 }
 
-void leases::session_at_risk(const session_bound& session, work& todo)
+void leases::lost_contact(time_point now)
 {
     for (record& held : held_) {
-        if (held.lease().session().get() == &session)
-            at_risk(held, todo);
+        if (shard_.options.observer && !held.incomplete)
+            shard_.events.add({.what = lock_event::kind::at_risk, .subject = &held, .why = errc::unavailable});
+        // The sooner it is known whether the lease still stands, the better.
+        if (held.plan.renews() && held.under_way == operation::none) {
+            held.plan.renews_at(now);
+            reschedule(held);
+        }
     }
 }
 

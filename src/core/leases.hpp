@@ -62,8 +62,9 @@ public:
     /// Why a lease that is no more has ended.
     [[nodiscard]] static lost_reason end_of(const record& held, time_point now) noexcept;
 
-    void at_risk(record& held, work& todo);
-    void session_at_risk(const session_bound& session, work& todo);
+    /// Tells observers that every lease may end soon, because the backend cannot be reached. Leases that are renewed
+    /// are due for renewal now: the timer starts the renewals in parts.
+    void lost_contact(time_point now);
     void session_ended(const session_bound& session);
 
     /// The request that was sent last for `claim`, which asked for that ttl, as its lease is to be counted now.

@@ -76,12 +76,6 @@ void record::operator delete(void* memory, std::size_t) noexcept
     spares.deallocate(memory);
 }
 
-void record::at_risk() noexcept
-{
-    if (const auto alive = weak_core.lock(); alive && where() <= phase::held)
-        alive->on_risk(ptr(this));
-}
-
 void record::lost(lost_reason why) noexcept
 {
     if (const auto alive = weak_core.lock(); alive && where() <= phase::held)

@@ -138,7 +138,6 @@ public:
     void sends_create() noexcept
     {
         under_way = operation::create;
-        risk_before_grant = false;
         is_to_be_verified = false;
         loss_before_grant.reset();
     }
@@ -146,7 +145,6 @@ public:
     void go_on_for(record& spent) noexcept;
 
     // What the adapter tells.
-    void at_risk() noexcept override;
     void lost(lost_reason reason) noexcept override;
     void on_created(create_outcome&& outcome);
     void on_refused(create_outcome* busy);
@@ -238,8 +236,6 @@ public:
     bool left_trace = false;
     bool outcome_ready = false;
     bool gives_back_late_grant = false;
-    /// The adapter has said that the grant may end soon, before the core has heard of the grant. See `sends_create`.
-    bool risk_before_grant = false;
     /// The locks of the key or group may have been broken while an operation of this one was unanswered. Once it is
     /// answered and the lock is held, the backend is asked about it.
     bool is_to_be_verified = false;

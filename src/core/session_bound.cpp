@@ -35,12 +35,6 @@ void session_bound::end() noexcept
     tell_ended();
 }
 
-void session_bound::at_risk() noexcept
-{
-    for (const auto& each : watchers())
-        each->on_session_at_risk(*this);
-}
-
 void session_bound::watch(const std::shared_ptr<watcher>& who)
 {
     const std::lock_guard guard(mutex_);

@@ -440,9 +440,12 @@ private:
         {
             if (const auto to = target_.lock())
                 to->tell_unreachable(why, address);
+            notice_loss(why);
         }
+        void suspended(std::string_view, const error_code& why) noexcept override { notice_loss(why); }
         void reconnected(std::string_view) noexcept override
         {
+            is_suspended_ = false;
             if (const auto to = target_.lock())
                 to->notify_reconnected();
         }
@@ -453,7 +456,16 @@ private:
         }
 
     private:
+        /// Tells once that a majority, which had been reached, cannot be reached any more.
+        void notice_loss(const error_code& why) noexcept
+        {
+            const auto to = target_.lock();
+            if (to && still_missing_ <= 0 && to->trouble() && !is_suspended_.exchange(true))
+                to->notify_suspended(why);
+        }
+
         const std::weak_ptr<quorum_adapter> target_;
+        std::atomic<bool> is_suspended_{false};
         /// Of a majority, those that have never been reached.
         std::atomic<std::ptrdiff_t> still_missing_;
         /// Nothing was sent to any server before. 0: none has been reached.

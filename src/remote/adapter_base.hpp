@@ -114,6 +114,8 @@ public:
         client_->close(deadline, std::move(done));
     }
 
+    void on_connecting(std::string_view address) noexcept final { notify_connecting(address); }
+    void on_connected() noexcept final { notify_connected(); }
     /// Requests wait for the connection, and so have not been sent yet.
     void on_ready() noexcept final { notify_ready(lease_clock::now()); }
     void on_unreachable(const failure_ptr& why, std::string_view address) noexcept final

@@ -5,13 +5,20 @@
 
 namespace colock::remote {
 
+connection_news::item connection_news::began() const noexcept
+{
+    return open_ > 0 ? item::none : item::connecting;
+}
+
 connection_news::item connection_news::opened() noexcept
 {
-    ++open_;
+    const bool has_others = open_++ > 0;
     const bool is_first = !std::exchange(was_ready_, true);
     if (std::exchange(is_lost_, false))
         return item::reconnected;
-    return is_first ? item::ready : item::none;
+    if (is_first)
+        return item::ready;
+    return has_others ? item::none : item::connected;
 }
 
 connection_news::item connection_news::failed() noexcept

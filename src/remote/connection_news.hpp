@@ -12,12 +12,18 @@ public:
     enum class item : unsigned char
     {
         none,
+        /// The first of the connections is being made, or the first since all were closed.
+        connecting,
+        /// It exists. Observers are not told, as they have heard of no loss.
+        connected,
         ready,
         suspended,
         reconnected,
         unreachable,
     };
 
+    /// One is being made.
+    [[nodiscard]] item began() const noexcept;
     /// One stands.
     [[nodiscard]] item opened() noexcept;
     /// One could not be made. Whoever hears of this hears of the end of it.

@@ -33,7 +33,7 @@ connection_plan::action connection_plan::next(lease_clock::time_point now, event
         phase_ = phase::connecting;
         demoted_ = false;
         given_up_ = false;
-        return {.what = action::kind::connect};
+        return {.what = action::kind::connect, .say = all_->began()};
     case event::opened:
         return opened(now);
     case event::failed:

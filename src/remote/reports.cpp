@@ -13,6 +13,12 @@ void reports::tell(
     switch (what) {
     case item::none:
         return;
+    case item::connecting:
+        events->on_connecting(address);
+        return;
+    case item::connected:
+        events->on_connected();
+        return;
     case item::ready:
         events->on_ready();
         return;

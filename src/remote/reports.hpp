@@ -18,6 +18,8 @@ class client_events
 {
 public:
     virtual ~client_events() = default;
+    virtual void on_connecting(std::string_view address) noexcept = 0;
+    virtual void on_connected() noexcept = 0;
     virtual void on_ready() noexcept = 0;
     /// An attempt to connect has failed. `why` is in words and has a code.
     virtual void on_unreachable(const failure_ptr& why, std::string_view address) noexcept = 0;
@@ -35,7 +37,8 @@ public:
     explicit reports(std::weak_ptr<client_events> to) : to_(std::move(to)) {}
 
     /// \param loss of `suspended`
-    /// \param problem of `unreachable`, as is `address`
+    /// \param problem of `unreachable`
+    /// \param address of `unreachable` and `connecting`
     void tell(
         connection_news::item what, const error_code& loss, const failure_ptr& problem, std::string_view address) const;
     void warn_once(std::string message);

@@ -58,8 +58,6 @@ session_life::change session_life::saw(handle::phase now, time_point before) noe
     if (was != handle::phase::connected)
         return change::none;
     heart_.lost();
-    if (bound_)
-        bound_->at_risk();
     return change::suspended;
 }
 

@@ -47,6 +47,7 @@ public:
         causes.push_back(why);
     }
     void waiting(std::string_view) noexcept override { heard.emplace_back("waiting"); }
+    void at_risk(std::string_view, const error_code&) noexcept override { heard.emplace_back("at_risk"); }
     void lost(std::string_view, lost_reason reason) noexcept override { losses.push_back(reason); }
 
     [[nodiscard]] std::size_t times(std::string_view what) const;

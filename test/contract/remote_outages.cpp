@@ -105,6 +105,65 @@ COLOCK_REMOTE_CASE(down_is_never_reported_as_busy)
     BOOST_CHECK_THROW(static_cast<void>(on.get(std::move(first))), create_error);
 }
 
+COLOCK_REMOTE_CASE(server_that_never_completes_a_connection_is_unavailable)
+{
+    on.link().silence(true);
+    const auto locks = on.make_linked_locker();
+    const auto policy = retry_policy::forever().total_time(on.short_ttl() / 5);
+    auto first = on.start(locks.acquire("k", {.retry = policy}));
+    auto next = on.start(locks.acquire("k", {.retry = policy}));
+    auto shared = on.start(locks.acquire("other", {.retry = policy}));
+    for (auto* each : {&first, &next, &shared}) {
+        const auto failed = on.failure_of(std::move(*each));
+        BOOST_TEST((failed.code() == errc::unavailable), failed.what());
+    }
+    on.link().silence(false);
+    on.until([&] { return locks.stats().settling == 0; });
+}
+
+COLOCK_REMOTE_CASE(loss_of_contact_puts_every_held_lock_at_risk)
+{
+    const auto told = std::make_shared<ears>();
+    const auto locks = on.make_linked_locker({.retry = remote_subject::eager().retry, .observer = told});
+    std::vector<lock> held;
+    for (const char* const key : {"a", "b"})
+        held.push_back(on.run(locks.acquire(key, {.ttl = 1h})));
+    told->heard.clear();
+    on.link().refuse(true);
+    // Nothing else puts a lock at risk whose renewal is manual.
+    on.until([&] { return told->times("at_risk") == 2; });
+    BOOST_TEST(told->heard.front() == "suspended");
+    on.link().refuse(false);
+    for (auto& each : held)
+        on.until([&] { return on.run(each.is_locked()); });
+    BOOST_TEST(told->times("at_risk") == 2U);
+    held.clear();
+    on.until([&] { return locks.stats().settling == 0; });
+}
+
+COLOCK_REMOTE_CASE(failed_acquire_is_tried_again_when_contact_is_regained)
+{
+    for (const bool was_reached : {false, true}) {
+        BOOST_TEST_CONTEXT("reached before: " << was_reached)
+        {
+            const auto told = std::make_shared<ears>();
+            const auto locks = on.make_hasty_locker({.retry = retry_policy::fixed(1h), .observer = told});
+            if (was_reached)
+                on.run(on.run(locks.acquire("other")).release());
+            on.link().refuse(true);
+            auto waiting = on.start(locks.acquire("k"));
+            // Until its request has failed, and it waits for an hour.
+            on.until([&] { return locks.stats().attempts == (was_reached ? 2U : 1U); });
+            on.pass_time(on.short_ttl() / 5);
+            on.link().refuse(false);
+            // Another caller makes the adapter connect again.
+            on.run(locks.acquire("other", {.retry = remote_subject::eager().retry})) = {};
+            on.get(std::move(waiting)) = {};
+            on.until([&] { return locks.stats().settling == 0; });
+        }
+    }
+}
+
 COLOCK_REMOTE_CASE(a_question_to_an_absent_server_is_answered_by_an_error)
 {
     const auto told = std::make_shared<ears>();

@@ -53,6 +53,8 @@ struct client
     }
     void set_silent()
     {
+        if (!is_connected)
+            script->notify_connecting("server");
         set(step::lose_request().delay(timeout).before([this] { lose(unheard); }), step::hold());
     }
     void set_refusing()

@@ -70,8 +70,8 @@ public:
     // The server answered a heartbeat that was sent at `asked`: it counts from then on, or from later. False: that came
     // too late, and whoever relied on the session has been told that it is over.
     bool on_heartbeat(colock::lease_clock::time_point asked) { return session_->raise(asked + session_timeout); }
-    // It may yet be saved: whoever holds a lock is warned.
-    void on_silence() { session_->at_risk(); }
+    // The session may yet be saved: observers hear that each held lock is at risk.
+    void on_silence() { notify_suspended(boost::asio::error::timed_out); }
     // The server said so.
     void on_session_lost() { std::exchange(session_, nullptr)->end(); }
 

@@ -305,25 +305,6 @@ BOOST_AUTO_TEST_CASE(loss_of_an_earlier_grant_does_not_end_a_later_one)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(risk_before_the_grant_is_heard_is_reported)
-{
-    struct risk_counter : observer
-    {
-        int risks = 0;
-        void at_risk(std::string_view, const error_code&) noexcept override { ++risks; }
-    };
-    for (const auto kind : {behind::immediate, behind::scripted}) {
-        const auto seen = std::make_shared<risk_counter>();
-        rig on(kind, {.observer = seen});
-        on.script->next(operation::create, step::pass().at_risk());
-        auto held = on.acquire("k");
-        BOOST_TEST(seen->risks == 1);
-        BOOST_TEST(held.held());
-        held = {};
-        on.check_clean();
-    }
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(waits)

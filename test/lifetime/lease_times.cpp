@@ -555,30 +555,49 @@ BOOST_AUTO_TEST_CASE(a_body_stops_before_its_session_can_end)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_session_at_risk_is_told_and_has_renewed_locks_looked_after_at_once)
+BOOST_AUTO_TEST_CASE(lost_contact_is_told_for_each_lock_and_renewals_are_due_at_once)
 {
-    const auto ears = std::make_shared<counting_observer>();
-    rig on(behind::scripted, {.observer = ears});
-    on.script->open_session(lease_clock::now() + 1h);
+    const auto listener = std::make_shared<counting_observer>();
+    rig on(behind::scripted, {.observer = listener});
     auto renewed = on.acquire("r", {.ttl = 1min, .renewal = renewal::automatic});
     auto manual = on.acquire("m", {.ttl = 1min});
-    on.script->risk_session();
+    on.script->notify_suspended(errc::unavailable);
     on.ready();
-    BOOST_TEST(ears->risks == 2);
+    BOOST_TEST(listener->risks == 2);
     BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);
     BOOST_TEST(on.script->calls().back().key == "r");
-    BOOST_TEST(ears->renewals == 1);
+    BOOST_TEST(listener->renewals == 1);
     BOOST_TEST(renewed.held());
     BOOST_TEST(manual.held());
-    // And goes on as before.
+    // The next renewal is due after a third of the ttl.
     on.advance_by_steps(21s, 1s);
-    BOOST_TEST(ears->renewals == 2);
-    // What is given back is nobody's risk.
+    BOOST_TEST(listener->renewals == 2);
+    // Attempts to connect that fail while there is no contact are no further loss of it.
+    on.script->notify_unreachable(make_failure(errc::unavailable), "here:1");
+    on.ready();
+    BOOST_TEST(listener->risks == 2);
+    // A released lock is not at risk.
+    on.script->notify_reconnected();
     renewed = {};
     on.ready();
-    on.script->risk_session();
+    on.script->notify_suspended(errc::unavailable);
     on.ready();
-    BOOST_TEST(ears->risks == 3);
+    BOOST_TEST(listener->risks == 3);
+}
+
+BOOST_AUTO_TEST_CASE(failed_connection_after_an_idle_time_is_a_loss_of_contact)
+{
+    const auto listener = std::make_shared<counting_observer>();
+    rig on(behind::scripted, {.observer = listener});
+    const auto failed = make_failure(errc::unavailable, "nobody listens");
+    on.script->notify_unreachable(failed, "here:1");
+    on.script->notify_ready();
+    auto held = on.acquire("k", {.ttl = 1min});
+    BOOST_TEST(listener->risks == 0);
+    on.script->notify_unreachable(failed, "here:1");
+    on.script->notify_unreachable(failed, "here:1");
+    on.ready();
+    BOOST_TEST(listener->risks == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_session_that_has_ended_takes_its_locks_with_it)

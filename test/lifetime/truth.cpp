@@ -169,6 +169,82 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_lost_or_returns_changes_what_is_known)
     clean_up(on);
 }
 
+BOOST_AUTO_TEST_CASE(request_that_waits_for_the_first_connection_is_not_in_doubt)
+{
+    rig on(behind::scripted);
+    const auto listener = std::make_shared<ears>();
+    on.script->attach(listener);
+    on.script->always(operation::create, step::hold());
+    const auto end_of_one = [&] {
+        auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
+        on.advance(4s);
+        auto told = told_by(on, acquiring);
+        while (on.script->discard())
+            on.ready();
+        return told;
+    };
+    const std::string not_connected = "unavailable: no connection to here:1 has been established yet";
+    on.script->notify_connecting("here:1");
+    BOOST_TEST(end_of_one() == not_connected);
+    on.script->notify_ready();
+    BOOST_TEST(end_of_one().starts_with("unknown"));
+    // Closed for want of use, and made again.
+    on.script->notify_connecting("here:1");
+    BOOST_TEST(end_of_one() == not_connected);
+    on.script->notify_connected();
+    BOOST_TEST(end_of_one().starts_with("unknown"));
+    on.script->notify_connecting("here:1");
+    on.script->notify_unreachable(no_connection(), "here:1");
+    BOOST_TEST(end_of_one() == "unavailable, refused: no connection");
+    on.script->notify_reconnected();
+    BOOST_TEST(end_of_one().starts_with("unknown"));
+    BOOST_TEST(listener->take() == words({"ready", "refused by here:1", "reconnected"}));
+    clean_up(on);
+}
+
+BOOST_AUTO_TEST_CASE(failed_attempts_are_repeated_when_contact_is_regained)
+{
+    rig on(behind::scripted);
+    on.script->next(operation::create, fails());
+    auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1h).times(1)}));
+    // The repeated attempt does not count: one of the policy is left after it has failed, too.
+    on.script->next(operation::create, fails());
+    for (const auto attempts : {1U, 2U}) {
+        on.ready();
+        BOOST_TEST(on.script->count(operation::create) == attempts);
+        BOOST_TEST(!acquiring.done());
+        on.script->notify_suspended(refused);
+        on.script->notify_reconnected();
+    }
+    acquiring.get(on.io()) = {};
+    clean_up(on);
+}
+
+BOOST_AUTO_TEST_CASE(listening_waiters_look_again_when_contact_is_regained_unless_the_backend_keeps_the_queue)
+{
+    for (const bool fifo : {false, true}) {
+        rig on(behind::scripted);
+        auto can = on.script->capabilities();
+        can.fifo = fifo;
+        on.script->set_capabilities(can);
+        on.locker.emplace(on.script);
+        on.script->always(operation::wait, step::hold());
+        on.script->next(operation::create, step::busy());
+        auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1h)}));
+        on.ready();
+        on.script->notify_suspended(refused);
+        on.script->notify_reconnected();
+        on.ready();
+        BOOST_TEST(acquiring.done() == !fifo);
+        on.locker.reset();
+        if (fifo)
+            COLOCK_THROWS(create_error, errc::shutting_down, acquiring.get(on.io()));
+        else
+            acquiring.get(on.io()) = {};
+        clean_up(on);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(who_waits_behind_the_head_tells_what_the_head_was_told)
 {
     enum class end : unsigned char

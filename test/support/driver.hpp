@@ -22,10 +22,8 @@ class plain_claim : public claim
 public:
     using claim::claim;
 
-    void at_risk() noexcept override { ++risks; }
     void lost(lost_reason reason) noexcept override { losses.push_back(reason); }
 
-    int risks = 0;
     std::vector<lost_reason> losses;
 };
 using plain_claim_ptr = boost::intrusive_ptr<plain_claim>;

@@ -32,12 +32,6 @@ step step::others_wait() &&
     return std::move(*this);
 }
 
-step step::at_risk() &&
-{
-    at_risk_ = true;
-    return std::move(*this);
-}
-
 step step::delay(lease_clock::duration span) &&
 {
     delay_ = span;
@@ -182,11 +176,6 @@ void scripted_adapter::open_session(lease_clock::time_point until)
 bool scripted_adapter::raise_session(lease_clock::time_point until)
 {
     return state_->current_session()->raise(until);
-}
-
-void scripted_adapter::risk_session()
-{
-    state_->current_session()->at_risk();
 }
 
 void scripted_adapter::end_session()

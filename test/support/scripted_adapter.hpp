@@ -73,8 +73,6 @@ public:
 
     /// A release or hand_over is answered with word that other lockers listen for it.
     step others_wait() &&;
-    /// Before it is answered, the claims are told that their grants may end soon.
-    step at_risk() &&;
     /// On the way to the backend, by lease_timer. Not for waits.
     step delay(lease_clock::duration span) &&;
     /// Called when the operation arrives, before it is carried out: a place to move the clock.
@@ -102,7 +100,6 @@ private:
     lease_clock::duration retry_after_{0};
     std::string holder_;
     bool others_wait_ = false;
-    bool at_risk_ = false;
     lease_clock::duration delay_{0};
     std::function<void()> before_;
     std::function<void()> after_;
@@ -175,11 +172,11 @@ public:
     void open_session(lease_clock::time_point until);
     /// Proof that it lives until then; false if it had passed already.
     [[nodiscard]] bool raise_session(lease_clock::time_point until);
-    /// Contact is lost: what the session holds may end soon.
-    void risk_session();
     /// It has ended; what is granted from now on is tied to none.
     void end_session();
 
+    using adapter::notify_connected;
+    using adapter::notify_connecting;
     using adapter::notify_ready;
     using adapter::notify_reconnected;
     using adapter::notify_suspended;

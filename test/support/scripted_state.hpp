@@ -131,8 +131,6 @@ struct scripted_adapter::trip
     {
         if (how.after_)
             how.after_();
-        if (how.at_risk_)
-            std::ranges::for_each(claims, [](const claim_ptr& each) { each->at_risk(); });
         if (where)
             where->leave(occupies);
         if constexpr (std::is_same_v<Outcome, release_outcome>)

@@ -266,7 +266,7 @@ COLOCK_SCENE(faulty_scene, of_a_session_that_ends)
     script->open_session(colock::lease_clock::now() + 10s);
     colock::locker locks(script, {.observer = told});
     colock::lock lock = co_await locks.acquire("k", {.ttl = 0ms});
-    script->risk_session();
+    script->notify_suspended(errc::unavailable);
     script->end_session();
     co_await pass(1s);
     BOOST_TEST(told->heard("at_risk lost:session"));

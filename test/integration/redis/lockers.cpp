@@ -94,6 +94,30 @@ BOOST_AUTO_TEST_CASE(a_hand_over_to_a_shorter_ttl_is_announced_to_other_lockers)
     run_coro(io, other.shutdown());
 }
 
+BOOST_AUTO_TEST_CASE(waiter_is_granted_as_soon_as_commands_can_be_sent_again)
+{
+    redis_server server;
+    redis_relay between(server.port());
+    asio::io_context io;
+    const auto told = std::make_shared<notes>();
+    locker waits(redis::make_adapter(io.get_executor(), {.url = between.url()}),
+        {.retry = retry_policy::fixed(1h), .observer = told});
+    locker holds(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+    auto held = run_coro(io, holds.acquire("k", {.ttl = 1h}));
+    auto waiting = start(io, waits.acquire("k"));
+    run_until(io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
+    between.refuse(true);
+    run_until(io, [&] { return told->suspensions == 1; });
+    run_coro(io, held.release());
+    // The release was missed, and the next subscription is not confirmed: the waiter cannot hear of it that way.
+    between.cut_at("SUBSCRIBE", loss::time);
+    between.refuse(false);
+    waiting.get(io) = {};
+    BOOST_TEST(told->reconnections == 1);
+    between.deliver_replies();
+    run_coro(io, waits.shutdown(1s));
+}
+
 BOOST_AUTO_TEST_CASE(a_crowd_in_one_locker_lets_another_have_its_turn)
 {
     redis_server server;

@@ -87,6 +87,25 @@ BOOST_AUTO_TEST_CASE(a_head_tries_at_once)
     BOOST_TEST(one.after(0s).counts);
 }
 
+BOOST_AUTO_TEST_CASE(failed_attempt_is_repeated_when_contact_is_regained)
+{
+    acquire one{every_two_seconds()};
+    one.fails_at(0s);
+    one.tried.waits(false);
+    BOOST_TEST(one.after(1s).what == action::wait);
+    BOOST_TEST(one.tried.regained_contact(false));
+    BOOST_TEST(one.after(1s).what == action::send);
+    BOOST_TEST(!one.after(1s).counts);
+    one.busy_at(1s);
+    BOOST_TEST(!one.tried.regained_contact(true));
+    one.tried.waits(true);
+    BOOST_TEST(!one.tried.regained_contact(false));
+    BOOST_TEST(one.after(1s).what == action::wait);
+    // The event that it waits for may have been missed.
+    BOOST_TEST(one.tried.regained_contact(true));
+    BOOST_TEST(one.after(1s).what == action::send);
+}
+
 BOOST_AUTO_TEST_CASE(whoever_has_not_waited_tries_once_however_late_it_is)
 {
     const acquire one{every_two_seconds().total_time(0s)};

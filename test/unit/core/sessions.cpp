@@ -15,10 +15,8 @@ namespace {
 
 struct counting_watcher final : session_bound::watcher
 {
-    void on_session_at_risk(const session_bound&) noexcept override { ++risks; }
     void on_session_ended(const session_bound&) noexcept override { ++ends; }
 
-    int risks = 0;
     int ends = 0;
 };
 
@@ -81,8 +79,6 @@ BOOST_AUTO_TEST_CASE(one_that_has_passed_unseen_cannot_be_raised)
 BOOST_AUTO_TEST_CASE(its_end_is_told_once_to_each_who_lives)
 {
     session->watch(watcher);
-    session->at_risk();
-    BOOST_TEST(watcher->risks == 1);
     session->watch(std::make_shared<counting_watcher>());
     session->end();
     BOOST_TEST(session->has_ended(start));

@@ -52,6 +52,33 @@ BOOST_AUTO_TEST_CASE(it_is_ready_when_a_majority_is)
     BOOST_TEST(listener->readies == 1);
 }
 
+BOOST_AUTO_TEST_CASE(contact_is_lost_with_the_majority)
+{
+    const auto listener = std::make_shared<notes>();
+    on->backend().attach(listener);
+    const locker locks(on->backend().shared_from_this(), {.observer = listener});
+    for (const auto& each : nodes)
+        each->notify_ready();
+    auto held = run_coro(io(), locks.acquire("k", {.ttl = 1h}));
+    nodes[a]->notify_suspended(errc::unavailable);
+    BOOST_TEST(listener->suspensions == 0);
+    BOOST_TEST(listener->risks == 0);
+    nodes[c]->notify_unreachable(make_failure(errc::unavailable), "there");
+    nodes[b]->notify_suspended(errc::unavailable);
+    BOOST_TEST(listener->suspensions == 1);
+    BOOST_TEST(listener->risks == 1);
+    nodes[b]->notify_reconnected();
+    nodes[c]->notify_reconnected();
+    BOOST_TEST(!on->backend().trouble());
+    nodes[b]->notify_suspended(errc::unavailable);
+    BOOST_TEST(listener->suspensions == 2);
+    BOOST_TEST(listener->risks == 2);
+    for (const auto& each : nodes)
+        each->notify_reconnected();
+    run_coro(io(), held.release());
+    run_coro(io(), locks.shutdown(1s));
+}
+
 BOOST_AUTO_TEST_CASE(one_of_three_holds_nothing)
 {
     const auto claim = driver::exclusive("k", ttl);

@@ -209,8 +209,9 @@ BOOST_AUTO_TEST_CASE(an_unused_one_is_closed_after_its_time_and_that_is_no_loss)
     BOOST_TEST((step(event::turn, nobody) == kind::rest));
     BOOST_TEST((step.said == news::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
+    BOOST_TEST((step.said == news::connecting));
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.said == news::none));
+    BOOST_TEST((step.said == news::connected));
 }
 
 BOOST_AUTO_TEST_CASE(without_an_idle_timeout_it_is_closed_at_once_and_never_with_the_longest)
@@ -331,8 +332,8 @@ BOOST_AUTO_TEST_CASE(several_are_told_of_as_one)
     const auto said = [](connection_plan& plan, event what, connection_plan::demand by = queued) {
         return plan.next(start, what, by).say;
     };
-    static_cast<void>(said(one, event::wanted));
-    static_cast<void>(said(two, event::wanted));
+    BOOST_TEST((said(one, event::wanted) == news::connecting));
+    BOOST_TEST((said(two, event::wanted) == news::connecting));
     BOOST_TEST((said(one, event::opened) == news::ready));
     // While one stands, nobody is without.
     BOOST_TEST((said(two, event::failed) == news::none));
