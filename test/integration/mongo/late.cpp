@@ -74,10 +74,10 @@ BOOST_AUTO_TEST_CASE(late_create_of_a_new_key_leaves_the_document_of_a_free_lock
 BOOST_AUTO_TEST_CASE(a_create_that_is_too_late_leaves_no_trace_of_who_waits)
 {
     for (const auto& held : {driver::shared("k"), driver::exclusive("k")}) {
-        late_client waits(*this, io, 500ms);
+        late_client waits(*this, io, 2s);
         direct.grant(held);
         waits.check_overtaken(driver::exclusive("k"));
-        contract::pass_real_time(io, 2s);
+        contract::pass_real_time(io, 4s);
         waits.link.deliver();
         const auto left = lock_document("k");
         for (const auto* const mark : {"\"w\"", "\"wb\"", "\"wt\" : \"", "\"d\""})
