@@ -76,7 +76,7 @@ link::link(const asio::any_io_executor& strand, const settings& config, endpoint
       life_({.greeting =
                  std::max(silence_limit, static_cast<unsigned>(config.connect_timeout * 2 / config.health_interval)),
           .silence = silence_limit}),
-      watcher_(strand), connection_(link_executor(strand), std::move(context),
+      watcher_(strand), connection_(driver_connection::executor_type(strand), std::move(context),
                             boost::redis::logger(boost::redis::logger::level::disabled))
 {
     connection_.set_receive_response(sink_);

@@ -3,7 +3,7 @@
 
 #include "redis/reply.hpp"
 #include "redis/settings.hpp"
-#include "redis/stream.hpp"
+#include "redis/validated_stream.hpp"
 #include "remote/liveness.hpp"
 #include "remote/tls.hpp"
 
@@ -85,7 +85,7 @@ private:
     bool ended_ = false;
     boost::redis::request ping_;
     message_sink sink_;
-    boost::redis::basic_connection<link_executor> connection_;
+    driver_connection connection_;
 };
 
 } // namespace colock::redis::detail
