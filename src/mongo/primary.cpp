@@ -21,8 +21,8 @@ constexpr int least_wire_version = 13;
 
 primary::primary(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
     remote::reports& told, std::function<void()> room)
-    : strand_(strand), owner_(owner), config_(config), reports_(told), room_(std::move(room)), retry_(strand),
-      plan_(saturating_cast(config.idle_timeout), news_), tls_files_(config.tls)
+    : connection_loop(strand, owner, told, saturating_cast(config.idle_timeout)), strand_(strand), config_(config),
+      room_(std::move(room)), tls_files_(config.tls)
 {
     const auto& who = config.where;
     if (!who.user.empty())
@@ -30,44 +30,15 @@ primary::primary(const asio::any_io_executor& strand, remote::parts_owner& owner
             .user = who.user, .password = who.password, .source = who.auth_source, .mechanism = who.auth_mechanism});
 }
 
-void primary::on(event what, const error_code& loss)
-{
-    using kind = plan_type::action::kind;
-    auto by = owner_.demand();
-    by.used = what == event::turn && std::exchange(used_, false);
-    const auto decided = plan_.next(lease_clock::now(), what, by);
-    if (decided.say != remote::connection_news::item::none)
-        reports_.tell(decided.say, loss, problem_, config_.address());
-    switch (decided.what) {
-    case kind::none:
-        return;
-    case kind::connect:
-        connect();
-        owner_.arm_turn();
-        return;
-    case kind::wait:
-        let_go();
-        retry_in(decided.delay);
-        owner_.arm_turn();
-        return;
-    case kind::rest:
-        retry_.cancel();
-        let_go();
-        owner_.arm_turn();
-        owner_.finish_close();
-        return;
-    }
-}
-
 bool primary::has_room() noexcept
 {
-    return lanes_ && plan_.takes_requests() && lanes_->has_room();
+    return lanes_ && plan().takes_requests() && lanes_->has_room();
 }
 
 void primary::ask(task_ptr what)
 {
-    if (lanes_ && plan_.open()) {
-        used_ = true;
+    if (lanes_ && plan().open()) {
+        note_use();
         // The owner looks at deadlines, and gives up what is overdue.
         lanes_->ask(std::move(what), lease_clock::time_point::max());
     } else {
@@ -77,8 +48,8 @@ void primary::ask(task_ptr what)
 
 void primary::ask_next(task& answered, task_ptr what)
 {
-    if (lanes_ && plan_.open()) {
-        used_ = true;
+    if (lanes_ && plan().open()) {
+        note_use();
         answered.follow_with(std::move(what));
     } else {
         ask(std::move(what));
@@ -93,15 +64,15 @@ void primary::give_up(const task& what)
 
 void primary::heard(const answer& got)
 {
-    if (!plan_.open())
+    if (!plan().open())
         return;
     // Others may have ended with it, unnoticed so far.
     if (got.what == answer::kind::unknown && got.code == 0 && lanes_)
         lanes_->close_free();
     if (!is_leaving(got))
         return;
-    problem_ = failure_of(got);
-    lose(problem_->cause ? problem_->cause : asio::error::connection_reset);
+    set_problem(failure_of(got));
+    lose(problem()->cause ? problem()->cause : asio::error::connection_reset);
 }
 
 std::optional<answer> primary::heard_hello(const answer& got)
@@ -124,7 +95,7 @@ bool primary::accepts_unconfirmed(const answer& to_confirmation)
 
 void primary::give_up_all()
 {
-    if (!plan_.open())
+    if (!plan().open())
         return;
     on(event::given_up);
     lose(asio::error::operation_aborted);
@@ -132,8 +103,8 @@ void primary::give_up_all()
 
 void primary::stale()
 {
-    problem_ = make_failure(errc::unavailable, "the connection was lost", asio::error::connection_reset);
-    lose(problem_->cause);
+    set_problem(make_failure(errc::unavailable, "the connection was lost", asio::error::connection_reset));
+    lose(problem()->cause);
 }
 
 /// All that is under way fails with that.
@@ -197,11 +168,11 @@ void primary::found(const finding& what)
     lanes_ = std::make_shared<lanes>(strand_, where_, config_.connections);
     // The lanes are ours: they do not keep us.
     lanes_->on_room([this, all = owner_.weak_from_this()] {
-        if (const auto kept = all.lock(); kept && plan_.takes_requests())
+        if (const auto kept = all.lock(); kept && plan().takes_requests())
             room_();
     });
     lanes_->on_all_stale([this, all = owner_.weak_from_this()] {
-        if (const auto kept = all.lock(); kept && plan_.open())
+        if (const auto kept = all.lock(); kept && plan().open())
             stale();
     });
     if (where_.name() == checked_)
@@ -232,30 +203,7 @@ void primary::checked(const failure_ptr& why)
     opened();
 }
 
-void primary::opened()
-{
-    problem_ = nullptr;
-    on(event::opened);
-    owner_.opened();
-}
-
-void primary::fail_to_connect(const failure_ptr& why)
-{
-    if (why->code != errc::unavailable) {
-        refuse(why);
-        return;
-    }
-    problem_ = why;
-    on(event::failed);
-}
-
-void primary::refuse(const failure_ptr& why)
-{
-    problem_ = why;
-    owner_.refuse(why);
-}
-
-void primary::let_go()
+void primary::disconnect()
 {
     if (const auto old = std::exchange(scout_, nullptr))
         old->close();
@@ -264,15 +212,6 @@ void primary::let_go()
     // By a handler of its own: the one that runs may be among its tasks.
     if (const auto old = std::exchange(lanes_, nullptr))
         asio::post(strand_, [old] { old->close_all(); });
-}
-
-void primary::retry_in(lease_clock::duration delay)
-{
-    retry_.expires_after(delay);
-    retry_.async_wait([self = owner_.keep(*this)](const error_code& code) {
-        if (!code)
-            self->on(event::due);
-    });
 }
 
 void primary::forked()

@@ -8,14 +8,10 @@
 #include "mongo/server_check.hpp"
 #include "mongo/server_clock.hpp"
 #include "mongo/settings.hpp"
-#include "remote/connection_news.hpp"
-#include "remote/connection_plan.hpp"
-#include "remote/parts_owner.hpp"
-#include "remote/reports.hpp"
+#include "remote/connection_loop.hpp"
 #include "remote/tls.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -25,25 +21,18 @@
 
 namespace colock::mongo::detail {
 
-/// Where commands go: found among the hosts of the URL, checked, and found anew when it is the primary no more. When,
-/// is decided by its plan.
+/// The server that commands go to: found among the hosts of the URL, checked, and looked for again when it is no longer
+/// the primary.
 ///
 /// Thread safety: none; belongs to the strand.
-class primary
+class primary final : public remote::connection_loop
 {
 public:
-    using plan_type = remote::connection_plan;
-    using event = plan_type::event;
     using task_ptr = lanes::task_ptr;
 
     /// \param room told when another command can be begun
     primary(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
         remote::reports& told, std::function<void()> room);
-
-    /// Lets the plan know, and does what it says.
-    void on(event what, const error_code& loss = {});
-    [[nodiscard]] plan_type& plan() noexcept { return plan_; }
-    [[nodiscard]] const plan_type& plan() const noexcept { return plan_; }
 
     /// Another command can be begun at once.
     [[nodiscard]] bool has_room() noexcept;
@@ -74,37 +63,25 @@ public:
     /// The server in use, or the last.
     [[nodiscard]] const destination& where() const noexcept { return where_; }
 
-    /// Why there is none; null if there is one, or none was ever needed.
-    [[nodiscard]] const failure_ptr& problem() const noexcept { return problem_; }
-
     /// In the child of a fork: the connections are the parent's.
     void forked();
 
 private:
-    void connect();
+    void connect() override;
+    void disconnect() override;
+    [[nodiscard]] std::string address() const override { return config_.address(); }
     void found(const finding& what);
     void check();
     void checked(const failure_ptr& why);
-    void opened();
-    void fail_to_connect(const failure_ptr& why);
-    void refuse(const failure_ptr& why);
     void stale();
     void lose(const error_code& why);
-    void let_go();
-    void retry_in(lease_clock::duration delay);
 
     const asio::any_io_executor strand_;
-    remote::parts_owner& owner_;
     const settings& config_;
-    remote::reports& reports_;
     const std::function<void()> room_;
-    asio::steady_timer retry_;
-    remote::connection_news news_;
-    plan_type plan_;
     remote::tls_files tls_files_;
     std::optional<asio::ssl::context> tls_;
     std::optional<login> login_;
-    bool used_ = false;
     bool is_member_ = false;
     /// The last server that carries our commands out as they are meant; empty: none. So do those that follow it, but
     /// each has its own code.
@@ -115,7 +92,6 @@ private:
     std::shared_ptr<scout> scout_;
     std::shared_ptr<lanes> lanes_;
     std::shared_ptr<server_check> check_;
-    failure_ptr problem_;
 };
 
 } // namespace colock::mongo::detail

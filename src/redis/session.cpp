@@ -13,37 +13,9 @@ namespace colock::redis::detail {
 
 session::session(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
     links& made_by, remote::reports& told, fence_anchor& anchor, std::atomic<bool>& replicas_seen)
-    : owner_(owner), config_(config), links_(made_by), reports_(told), anchor_(anchor), replicas_seen_(replicas_seen),
-      retry_(strand), plan_(saturating_cast(config.idle_timeout), news_)
+    : connection_loop(strand, owner, told, saturating_cast(config.idle_timeout)), config_(config), links_(made_by),
+      anchor_(anchor), replicas_seen_(replicas_seen)
 {
-}
-
-void session::on(event what, const error_code& loss)
-{
-    using kind = plan_type::action::kind;
-    auto by = owner_.demand();
-    by.used = what == event::turn && std::exchange(used_, false);
-    const auto decided = plan_.next(lease_clock::now(), what, by);
-    if (decided.say != remote::connection_news::item::none)
-        reports_.tell(decided.say, loss, problem_, address());
-    switch (decided.what) {
-    case kind::none:
-        return;
-    case kind::connect:
-        connect();
-        return;
-    case kind::wait:
-        let_go();
-        retry_in(decided.delay);
-        owner_.arm_turn();
-        return;
-    case kind::rest:
-        retry_.cancel();
-        let_go();
-        owner_.arm_turn();
-        owner_.finish_close();
-        return;
-    }
 }
 
 void session::connect()
@@ -98,40 +70,22 @@ void session::set_up(const failure_ptr& refused, const connection_setup::identit
         return;
     }
     known_by_ = known_by;
-    problem_ = nullptr;
-    on(event::opened);
-    owner_.opened();
+    opened();
 }
 
 void session::link_ended(const error_code& code)
 {
-    if (!plan_.open() && code.category() == asio::error::get_ssl_category()) {
+    if (!plan().open() && code.category() == asio::error::get_ssl_category()) {
         const auto why = link_->certificate_problem();
         refuse(make_failure(errc::misconfigured_backend,
             "no trusted TLS connection to the server: " + (why.empty() ? code.message() : why), code));
         return;
     }
-    problem_ = plan_.demoted() ? replica_in_place_of_master() : lost_connection(code);
+    set_problem(plan().demoted() ? replica_in_place_of_master() : lost_connection(code));
     on(code == asio::error::timed_out ? event::silent : event::lost, code);
 }
 
-void session::fail_to_connect(const failure_ptr& why)
-{
-    if (why->code != errc::unavailable) {
-        refuse(why);
-        return;
-    }
-    problem_ = why;
-    on(event::failed);
-}
-
-void session::refuse(const failure_ptr& why)
-{
-    problem_ = why;
-    owner_.refuse(why);
-}
-
-void session::let_go()
+void session::disconnect()
 {
     if (const auto old = std::exchange(search_, nullptr))
         old->stop();
@@ -140,15 +94,6 @@ void session::let_go()
     if (link_)
         link_->close();
     links_.drop(link_);
-}
-
-void session::retry_in(lease_clock::duration delay)
-{
-    retry_.expires_after(delay);
-    retry_.async_wait([self = owner_.keep(*this)](const error_code& code) {
-        if (!code)
-            self->on(event::due);
-    });
 }
 
 std::string session::address() const

@@ -41,7 +41,6 @@ public:
     void on_connected() noexcept override
     {
         hear([](sessions& all) {
-            all.problem_ = nullptr;
             all.silent_since_.reset();
             all.end_probe();
             all.note_timeout();
@@ -49,14 +48,13 @@ public:
             all.remove_lost();
             // An event may have passed meanwhile.
             all.watches_.begin_round();
-            all.on(event::opened);
-            all.owner_.opened();
+            all.opened();
         });
     }
     void on_suspended() noexcept override
     {
         hear([](sessions& all) {
-            all.problem_ = make_failure(errc::unavailable, "the connection was lost", asio::error::connection_reset);
+            all.set_problem(make_failure(errc::unavailable, "the connection was lost", asio::error::connection_reset));
             all.silent_since_ = lease_clock::now();
             all.on(event::lost, asio::error::connection_reset);
             if (all.talk_)
@@ -66,8 +64,8 @@ public:
     void on_unreachable(const trouble& why) noexcept override
     {
         hear([&why](sessions& all) {
-            all.problem_ = make_failure(errc::unavailable, why.text, why.cause);
-            if (all.plan_.current() == plan_type::phase::connecting)
+            all.set_problem(make_failure(errc::unavailable, why.text, why.cause));
+            if (all.plan().current() == plan_type::phase::connecting)
                 all.on(event::failed);
         });
     }
@@ -108,49 +106,19 @@ private:
 
 sessions::sessions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
     remote::reports& told, watches& watched)
-    : strand_(strand), owner_(owner), config_(config), reports_(told), watches_(watched), retry_(strand),
-      probe_timer_(strand), plan_(saturating_cast(config.idle_timeout), news_),
-      smallest_timeout_(config.session.smallest_timeout)
+    : connection_loop(strand, owner, told, saturating_cast(config.idle_timeout)), strand_(strand), config_(config),
+      watches_(watched), probe_timer_(strand), smallest_timeout_(config.session.smallest_timeout)
 {
-}
-
-void sessions::on(event what, const error_code& loss)
-{
-    using kind = plan_type::action::kind;
-    auto by = owner_.demand();
-    by.used = what == event::turn && std::exchange(used_, false);
-    const auto decided = plan_.next(lease_clock::now(), what, by);
-    if (decided.say != remote::connection_news::item::none)
-        reports_.tell(decided.say, loss, problem_, config_.address());
-    switch (decided.what) {
-    case kind::none:
-        return;
-    case kind::connect:
-        connect();
-        owner_.arm_turn();
-        return;
-    case kind::wait:
-        // The session stays: it may come back before that, or hear that it is over.
-        retry_in(decided.delay);
-        owner_.arm_turn();
-        return;
-    case kind::rest:
-        retry_.cancel();
-        close();
-        owner_.arm_turn();
-        owner_.finish_close();
-        return;
-    }
 }
 
 requests* sessions::ask() noexcept
 {
-    return talk_ && talk_->connected() && plan_.takes_requests() ? &talk_->ask() : nullptr;
+    return talk_ && talk_->connected() && plan().takes_requests() ? &talk_->ask() : nullptr;
 }
 
 void sessions::begin_asking() noexcept
 {
-    used_ = true;
+    note_use();
     talk_->begin_asking();
 }
 
@@ -172,11 +140,11 @@ std::shared_ptr<session_bound> sessions::bound() const noexcept
 
 bool sessions::in_use() const noexcept
 {
-    if (!inside_.any() || plan_.retired())
+    if (!inside_.any() || plan().retired())
         return false;
     // Handles of locks that are lost may outlive a shutdown, after which nobody gives anything back.
     const auto lives_in = bound();
-    return !plan_.closes() || !lives_in || !lives_in->has_ended(lease_clock::now());
+    return !plan().closes() || !lives_in || !lives_in->has_ended(lease_clock::now());
 }
 
 void sessions::connect()
@@ -242,15 +210,14 @@ void sessions::go_on_in_another(failure_ptr why)
     end_probe();
     talk_ = nullptr;
     inside_.clear();
-    problem_ = std::move(why);
-    switch (plan_.current()) {
+    set_problem(std::move(why));
+    switch (plan().current()) {
     case plan_type::phase::connecting:
         connect();
         return;
     case plan_type::phase::waiting:
         // A server has just answered.
-        retry_.cancel();
-        on(event::due);
+        end_back_off();
         return;
     case plan_type::phase::open:
         on(event::lost, asio::error::connection_reset);
@@ -333,26 +300,25 @@ void sessions::leave_to_expire()
     const auto old = talk_;
     lost_.add(number_, {.id = old->life().id()});
     old->abandon();
-    go_on_in_another(problem_);
+    go_on_in_another(problem());
 }
 
 void sessions::denied()
 {
-    problem_ = make_failure(
-        errc::access_denied, "the server refuses the user, or does not let it write below " + config_.chroot());
-    plan_.demote();
-    owner_.refuse(problem_);
+    plan().demote();
+    refuse(make_failure(
+        errc::access_denied, "the server refuses the user, or does not let it write below " + config_.chroot()));
 }
 
 void sessions::refused()
 {
     // To be closed by us.
-    if (plan_.open())
-        news_.closed();
+    if (plan().open())
+        note_close();
     on(event::refused);
 }
 
-void sessions::close()
+void sessions::disconnect()
 {
     end_probe();
     const auto old = std::exchange(talk_, nullptr);
@@ -366,7 +332,7 @@ void sessions::close()
 void sessions::close_at_server(const std::shared_ptr<session>& old, remote::connection_number number)
 {
     closing_.push_back(old);
-    const auto patience = plan_.out_of_time(lease_clock::now()) ? last_patience : close_patience;
+    const auto patience = plan().out_of_time(lease_clock::now()) ? last_patience : close_patience;
     old->close(patience, [self = owner_.keep(*this), which = old.get(), number](bool proven) {
         std::erase_if(self->closing_, [which](const auto& each) { return each.get() == which; });
         if (proven)
@@ -381,17 +347,8 @@ void sessions::give_up()
     // They have been asked, and what answers them can only be late.
     for (const auto& each : std::vector(closing_))
         each->abandon();
-    if (plan_.open())
+    if (plan().open())
         on(event::given_up);
-}
-
-void sessions::retry_in(lease_clock::duration delay)
-{
-    retry_.expires_after(delay);
-    retry_.async_wait([self = owner_.keep(*this)](const error_code& code) {
-        if (!code)
-            self->on(event::due);
-    });
 }
 
 void sessions::forked()

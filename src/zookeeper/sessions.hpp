@@ -1,11 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/connection_news.hpp"
-#include "remote/connection_plan.hpp"
+#include "remote/connection_loop.hpp"
 #include "remote/lost_requests.hpp"
-#include "remote/parts_owner.hpp"
-#include "remote/reports.hpp"
 #include "zookeeper/folder_memory.hpp"
 #include "zookeeper/history_probe.hpp"
 #include "zookeeper/residents.hpp"
@@ -29,23 +26,15 @@
 namespace colock::zookeeper::detail {
 
 /// Our sessions with the ensemble, one after the other: made when somebody needs one, made anew when one has expired,
-/// and closed when nothing is in it. When, is decided by its plan, for which the connection is that to a server: the
-/// session goes on without, and finds the next by itself.
+/// and closed when nothing is in it. The connection of the loop is the one to a server: a session goes on without it,
+/// and finds the next server by itself.
 ///
 /// Thread safety: none; belongs to the strand.
-class sessions
+class sessions final : public remote::connection_loop
 {
 public:
-    using plan_type = remote::connection_plan;
-    using event = plan_type::event;
-
     sessions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
         remote::reports& told, watches& watched);
-
-    /// Lets the plan know, and does what it says.
-    void on(event what, const error_code& loss = {});
-    [[nodiscard]] plan_type& plan() noexcept { return plan_; }
-    [[nodiscard]] const plan_type& plan() const noexcept { return plan_; }
 
     /// Null: no request can be sent now.
     [[nodiscard]] requests* ask() noexcept;
@@ -69,10 +58,8 @@ public:
     [[nodiscard]] bool is_out_of_reach() const noexcept;
     /// Gives the session in use up: the servers end it by themselves. What is needed goes on in another.
     void leave_to_expire();
-    /// Why there is no connection; null if there is one, or none was ever needed.
-    [[nodiscard]] const failure_ptr& problem() const noexcept { return problem_; }
     /// The server has refused us; some may still have to be told.
-    [[nodiscard]] bool is_denied() const noexcept { return plan_.demoted() && !plan_.idle(); }
+    [[nodiscard]] bool is_denied() const noexcept { return plan().demoted() && !plan().idle(); }
     /// Whoever waited for one that is denied was told.
     void refused();
     /// Something is asked, and sent in this turn.
@@ -90,11 +77,13 @@ public:
 private:
     class listener;
 
-    void connect();
-    void close();
+    void connect() override;
+    void disconnect() override;
+    /// The session stays: it may come back before the next attempt, or hear that it is over.
+    void disconnect_for_retry() override {}
+    [[nodiscard]] std::string address() const override { return config_.address(); }
     /// \param number by which its unanswered requests are known; 0: it has none
     void close_at_server(const std::shared_ptr<session>& old, remote::connection_number number);
-    void retry_in(lease_clock::duration delay);
     void remove_lost();
     void note_timeout();
     void warn_of_short();
@@ -111,15 +100,9 @@ private:
     void history_lost(std::int64_t written_in);
 
     const asio::any_io_executor strand_;
-    remote::parts_owner& owner_;
     const settings& config_;
-    remote::reports& reports_;
     watches& watches_;
-    asio::steady_timer retry_;
     asio::steady_timer probe_timer_;
-    remote::connection_news news_;
-    plan_type plan_;
-    bool used_ = false;
     std::shared_ptr<session> talk_;
     std::shared_ptr<listener> listener_;
     remote::connection_number number_ = 0;
@@ -128,7 +111,6 @@ private:
     /// While the session in use is refused: finds out whether the ensemble has lost its history.
     std::shared_ptr<history_probe> probe_;
     std::vector<std::shared_ptr<session>> closing_;
-    failure_ptr problem_;
     /// Since when no server has answered; empty while one does, and before the first attempt.
     std::optional<lease_clock::time_point> silent_since_;
     remote::lost_requests lost_;
