@@ -16,6 +16,7 @@
 namespace colock::mongo::detail {
 
 using remote::most_per_turn;
+using remote::wake_all;
 
 namespace {
 
@@ -32,12 +33,6 @@ constexpr std::int32_t unauthorized = 13;
 /// The server has none: as one of its own (IllegalOperation, CommandNotSupported, Location40573), or as one of another
 /// make (NotImplemented, Unrecognized pipeline stage).
 constexpr std::array without_streams{20, 115, 40573, 238, 40324, unauthorized};
-
-void wake_all(remote::wait_sources::completions ended)
-{
-    for (auto& each : ended)
-        each(woken{});
-}
 
 std::int64_t cursor_of(const answer& got)
 {

@@ -4,6 +4,7 @@
 #include "redis/exchange.hpp"
 #include "redis/failures.hpp"
 #include "redis/server_check.hpp"
+#include "remote/deadlines.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -17,75 +18,27 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// More than that is done in turns, between which the event loop can do something else.
-constexpr std::size_t most_channels_per_turn = 256;
 /// One on its way there, one in the server, one on its way back, and one here.
 constexpr unsigned most_in_flight = 4;
 /// A channel is kept a little after its last use: the next waiter on the same key is often on its way.
 constexpr lease_clock::duration channel_linger = 1s;
 
-void wake_all(remote::wait_sources::completions ended)
-{
-    for (auto& each : ended)
-        each(woken{});
-}
-
 } // namespace
 
 subscriptions::subscriptions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
     links& made_by, remote::reports& told, session& requests, remote::wait_sources& sources)
-    : strand_(strand), owner_(owner), config_(config), links_(made_by), reports_(told), requests_(requests),
-      sources_(sources), retry_(strand)
+    : listening_loop(strand, owner, requests, sources,
+          config.idle_timeout == 0ms ? lease_clock::duration::zero() : channel_linger),
+      config_(config), links_(made_by), reports_(told), requests_(requests)
 {
     sources_.poll(polls());
-}
-
-void subscriptions::on(event what)
-{
-    using kind = plan_type::action::kind;
-    const auto decided = plan_.next(what, {.wanted = !sources_.empty(), .requests = requests_.plan().current()});
-    sources_.poll(polls());
-    switch (decided.what) {
-    case kind::none:
-        return;
-    case kind::connect:
-        connect();
-        return;
-    case kind::connect_requests:
-        requests_.on(session::event::wanted);
-        return;
-    case kind::listen_elsewhere:
-        reports_.warn_once("messages of releases come from another server than the one that keeps the locks, so "
-                           "waiters may notice a release late");
-        subscribe_some();
-        return;
-    case kind::listen:
-        subscribe_some();
-        return;
-    case kind::close:
-        // There is none if there was no memory for it.
-        if (link_)
-            link_->close();
-        else
-            on(event::ended);
-        return;
-    case kind::ask_anew:
-        sources_.begin_round();
-        return;
-    case kind::wait:
-        retry_in(decided.delay);
-        return;
-    case kind::stop_waiting:
-        retry_.cancel();
-        return;
-    }
 }
 
 // The connection.
 
 void subscriptions::follow_requests()
 {
-    on(plan_.ready() && are_elsewhere() ? event::requests_elsewhere : event::requests_here);
+    on(plan().ready() && are_elsewhere() ? event::requests_elsewhere : event::requests_here);
 }
 
 bool subscriptions::are_elsewhere() const
@@ -144,13 +97,13 @@ void subscriptions::link_ended()
     owner_.finish_close();
 }
 
-void subscriptions::retry_in(lease_clock::duration delay)
+void subscriptions::disconnect()
 {
-    retry_.expires_after(delay);
-    retry_.async_wait([self = owner_.keep(*this)](const error_code& code) {
-        if (!code)
-            self->on(event::due);
-    });
+    // There is none if there was no memory for it.
+    if (link_)
+        link_->close();
+    else
+        on(event::ended);
 }
 
 void subscriptions::receive()
@@ -161,7 +114,7 @@ void subscriptions::receive()
         // The loop goes on first: what is woken may take its time.
         if (!code && self->link_ == used)
             self->receive();
-        wake_all(std::move(ended));
+        remote::wake_all(std::move(ended));
     });
 }
 
@@ -175,10 +128,10 @@ void subscriptions::forked()
 
 // The channels.
 
-void subscriptions::subscribe_some()
+void subscriptions::listen()
 {
-    while (plan_.ready() && in_flight_ < most_in_flight) {
-        auto asked = sources_.take_idle(most_channels_per_turn);
+    while (plan().ready() && in_flight_ < most_in_flight) {
+        auto asked = sources_.take_idle(remote::most_per_turn);
         if (asked.empty())
             return;
         ++in_flight_;
@@ -201,13 +154,21 @@ void subscriptions::subscribe_some()
     }
 }
 
+void subscriptions::listen_elsewhere()
+{
+    reports_.warn_once(
+        "messages of releases come from another server than the one that keeps the locks, so waiters may "
+        "notice a release late");
+    listen();
+}
+
 void subscriptions::subscribed(const source_list& asked, const reply& answer)
 {
     --in_flight_;
-    if (!plan_.ready())
+    if (!plan().ready())
         return;
     if (!answer.is_error()) {
-        wake_all(sources_.arm(asked));
+        remote::wake_all(sources_.arm(asked));
         on(event::confirmed);
         return;
     }
@@ -220,7 +181,7 @@ void subscriptions::subscribed(const source_list& asked, const reply& answer)
     on(denied ? event::denied : event::refused);
 }
 
-void subscriptions::unsubscribe(const std::vector<std::string>& names)
+void subscriptions::stop_listening(const std::vector<std::string>& names)
 {
     exchange(
         link_,
@@ -235,41 +196,9 @@ void subscriptions::unsubscribe(const std::vector<std::string>& names)
         });
 }
 
-void subscriptions::sweep()
+std::optional<lease_clock::duration> subscriptions::max_wait() const
 {
-    bool more = forget_unused();
-    if (polls())
-        more = poll_some() || more;
-    if (!more || sweeping_)
-        return;
-    sweeping_ = true;
-    asio::post(strand_, [self = owner_.keep(*this)] {
-        self->sweeping_ = false;
-        self->sweep();
-        self->owner_.arm_turn();
-    });
-}
-
-bool subscriptions::forget_unused()
-{
-    const auto& requests = requests_.plan();
-    const bool lingers = !requests.retired() && !requests.closes() && config_.idle_timeout != 0ms;
-    const auto unused = sources_.forget_unused(
-        lease_clock::now(), lingers ? channel_linger : lease_clock::duration::zero(), most_channels_per_turn);
-    if (!unused.asked.empty() && plan_.ready() && !sources_.empty())
-        unsubscribe(unused.asked);
-    return unused.more;
-}
-
-bool subscriptions::poll_some()
-{
-    // Those who had begun to wait before it was known that they have to poll.
-    const auto unknown = plan_.polls() ? sources_.take_idle(most_channels_per_turn) : source_list();
-    wake_all(sources_.wake(unknown));
-    auto due = sources_.take_due(lease_clock::now() - config_.poll_interval, most_channels_per_turn);
-    const bool more = !unknown.empty() || due.size() >= most_channels_per_turn;
-    wake_all(std::move(due));
-    return more;
+    return polls() ? std::optional<lease_clock::duration>(config_.poll_interval) : std::nullopt;
 }
 
 } // namespace colock::redis::detail

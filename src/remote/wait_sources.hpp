@@ -140,6 +140,13 @@ private:
     std::deque<dated> waits_;
 };
 
+/// Ends these waits.
+inline void wake_all(wait_sources::completions ended)
+{
+    for (auto& each : ended)
+        each(woken{});
+}
+
 /// Lasts as long as the object.
 class interest
 {
