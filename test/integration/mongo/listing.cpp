@@ -3,6 +3,7 @@
 #include "locker_scene.hpp"
 #include "mongo/query.hpp"
 #include "support/driver.hpp"
+#include "support/foreign_cursors.hpp"
 #include "support/print.hpp"
 
 #include <cstddef>
@@ -135,21 +136,11 @@ BOOST_FIXTURE_TEST_CASE(a_purge_that_takes_longer_than_one_operation_may_goes_on
     static_cast<void>(run(ours.shutdown(5s)));
 }
 
-BOOST_AUTO_TEST_CASE(a_cursor_of_others_is_refused_before_anything_is_sent)
+BOOST_AUTO_TEST_CASE(foreign_cursors_are_refused)
 {
     asio::io_context io;
-    // Nobody is there.
-    const auto backend = mongo::make_adapter(io.get_executor(), {.url = "mongodb://127.0.0.1:1"});
-    for (const std::string cursor :
-        {"x", "tk", "mongodb", "mongodb:", "mongodb:x", "mongodb:t\xff", "memory:0.0", "redis:1", "zookeeper:00"})
-    {
-        for (const auto& which : {filter{}, filter{.key = "k"}}) {
-            failure_ptr why;
-            backend->start_list(which, cursor, [&](list_outcome outcome) { why = std::move(outcome.error); });
-            BOOST_TEST_REQUIRE(why, cursor);
-            BOOST_TEST((why->code == errc::invalid_options));
-        }
-    }
+    check_cursors_are_refused(*mongo::make_adapter(io.get_executor(), {.url = "mongodb://127.0.0.1:1"}),
+        {"x", "tk", "mongodb", "mongodb:", "mongodb:x", "mongodb:t\xff", "memory:0.0", "redis:1", "zookeeper:00"});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

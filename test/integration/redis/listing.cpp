@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "served.hpp"
+#include "support/foreign_cursors.hpp"
 #include "support/print.hpp"
 
 #include <algorithm>
@@ -143,25 +144,15 @@ BOOST_AUTO_TEST_CASE(after_a_sweep_the_server_is_as_small_as_before)
     BOOST_TEST(f.raw({"DBSIZE"}) == before);
 }
 
-BOOST_AUTO_TEST_CASE(a_cursor_of_others_is_refused_before_anything_is_sent)
+BOOST_AUTO_TEST_CASE(foreign_cursors_are_refused)
 {
     asio::io_context io;
-    // Nobody is there.
-    const auto adapters = {redis::make_adapter(io.get_executor(), {.url = "redis://127.0.0.1:1"}),
-        redis::make_quorum(
-            io.get_executor(), {"redis://127.0.0.1:1", "redis://127.0.0.1:2", "redis://127.0.0.1:3"}, {})};
-    for (const auto& backend : adapters) {
-        for (const std::string cursor : {"x", "redis", "redis:", "redis:x", "redis:1x", "redis:-1", "redis: 1",
-                 "redis:18446744073709551616", "memory:0.0", "mongodb:tk", "zookeeper:00"})
-        {
-            for (const auto& which : {filter{}, filter{.key = "k"}}) {
-                failure_ptr why;
-                backend->start_list(which, cursor, [&](list_outcome outcome) { why = std::move(outcome.error); });
-                BOOST_TEST_REQUIRE(why, cursor);
-                BOOST_TEST((why->code == errc::invalid_options));
-            }
-        }
-    }
+    const std::vector<std::string> cursors{"x", "redis", "redis:", "redis:x", "redis:1x", "redis:-1", "redis: 1",
+        "redis:18446744073709551616", "memory:0.0", "mongodb:tk", "zookeeper:00"};
+    check_cursors_are_refused(*redis::make_adapter(io.get_executor(), {.url = "redis://127.0.0.1:1"}), cursors);
+    check_cursors_are_refused(*redis::make_quorum(io.get_executor(),
+                                  {"redis://127.0.0.1:1", "redis://127.0.0.1:2", "redis://127.0.0.1:3"}, {}),
+        cursors);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

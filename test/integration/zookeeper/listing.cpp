@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "one_server.hpp"
+#include "support/foreign_cursors.hpp"
 
 #include <algorithm>
 #include <map>
@@ -54,21 +55,12 @@ BOOST_AUTO_TEST_CASE(pages_are_small_and_tell_each_lock_once)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_cursor_of_others_is_refused_before_anything_is_sent)
+BOOST_AUTO_TEST_CASE(foreign_cursors_are_refused)
 {
     asio::io_context io;
-    // Nobody is there.
-    const auto backend = zookeeper::make_adapter(io.get_executor(), {.url = "zookeeper://127.0.0.1:1"});
-    for (const std::string cursor : {"x", "zookeeper", "zookeeper:", "zookeeper:0", "zookeeper:0g", "zookeeper:G0",
-             "zookeeper:-1", "memory:0.0", "redis:1", "mongodb:tk"})
-    {
-        for (const auto& which : {filter{}, filter{.key = "k"}}) {
-            failure_ptr why;
-            backend->start_list(which, cursor, [&](list_outcome outcome) { why = std::move(outcome.error); });
-            BOOST_TEST_REQUIRE(why, cursor);
-            BOOST_TEST((why->code == errc::invalid_options));
-        }
-    }
+    check_cursors_are_refused(*zookeeper::make_adapter(io.get_executor(), {.url = "zookeeper://127.0.0.1:1"}),
+        {"x", "zookeeper", "zookeeper:", "zookeeper:0", "zookeeper:0g", "zookeeper:G0", "zookeeper:-1", "memory:0.0",
+            "redis:1", "mongodb:tk"});
 }
 
 BOOST_AUTO_TEST_SUITE_END()
