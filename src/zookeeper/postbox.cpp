@@ -3,8 +3,6 @@
 
 #include <boost/system/errc.hpp>
 
-#include <cstddef>
-#include <iterator>
 #include <utility>
 
 namespace colock::zookeeper::detail {
@@ -13,8 +11,6 @@ namespace {
 
 /// Requests and changes that are told in one go, or a few more.
 constexpr int most_told = 64;
-
-constexpr std::size_t two_kilobytes = 2048;
 
 int size_of(const told& each) noexcept
 {
@@ -92,17 +88,11 @@ int postbox::tell_some(session_events* to)
 {
     if (told_.empty())
         return 0;
-    // Its size matters: only when somebody asks for more than the kilobyte that a thread keeps does glibc join the
-    // small blocks that were freed, of the driver's requests above all. Those of 10,000, put off until then, took 14 ms
-    // at once. Those of a single request are used for the next.
-    std::vector<std::unique_ptr<told>> part;
-    if (std::next(told_.begin()) != told_.end() || size_of(told_.front()) > 1)
-        part.reserve(two_kilobytes / sizeof(part.front()));
     int told_so_far = 0;
     while (told_so_far < most_told && !told_.empty()) {
-        part.emplace_back(&told_.front());
+        const std::unique_ptr<told> next(&told_.front());
         told_.pop_front();
-        told_so_far += tell_one(*part.back(), to);
+        told_so_far += tell_one(*next, to);
     }
     return told_so_far;
 }
