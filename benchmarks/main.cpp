@@ -68,7 +68,7 @@ try {
             .value("part", settings.part, "NAME",
                 "only uncontended, waiters, hand-off, load or (by name alone) listing; in memory also verbs or "
                 "allocations, on Redis contended, "
-                "stalls or growth, on ZooKeeper contended, processes, fail-over or stalls; default: all")
+                "stalls or growth, on ZooKeeper contended, processes, fail-over, crowds or stalls; default: all")
             .value("peers", settings.peers, "FILE",
                 "with a Redis or ZooKeeper backend: run the programs that are listed there beside it (scripts/bench.sh "
                 "--peers)")

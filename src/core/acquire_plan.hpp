@@ -80,6 +80,8 @@ public:
     [[nodiscard]] bool woken(std::uint32_t wait) noexcept;
     /// True if the backend listens for it, which is to be cancelled.
     [[nodiscard]] bool stops_listening() noexcept { return std::exchange(listens_, false); }
+    /// The backend is to tell when the lock may be free.
+    [[nodiscard]] bool listens() const noexcept { return listens_; }
     /// The lock may be free: a release of this locker's.
     void told() noexcept { told_ = true; }
     /// The backend can be reached again. Returns whether the next attempt is due now: if the last one failed, or if

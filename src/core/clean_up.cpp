@@ -143,7 +143,9 @@ void clean_up::end(record& ending, bool proven, work& todo)
     }
     ending.move_to(phase::ended);
     ending.notify(todo.wakes);
-    if (ending.granted)
+    if (ending.granted && proven)
+        shard_.queues.wake_after_release(ending, todo.wakes);
+    else if (ending.granted)
         shard_.queues.wake_heads(ending, todo.wakes);
     if (ending_.empty()) {
         todo.keep = std::move(kept_);

@@ -205,6 +205,21 @@ void key_queues::regained_contact(wake_list& wakes)
     }
 }
 
+void key_queues::wake_after_release(const record& ended, wake_list& wakes)
+{
+    if (!fifo_)
+        return wake_heads(ended, wakes);
+    key_queue* queue = find(ended);
+    if (!queue)
+        return;
+    for_each_head(*queue, [&](record& head) {
+        if (head.attempting.listens())
+            return;
+        head.attempting.told();
+        head.notify(wakes);
+    });
+}
+
 void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes)
 {
     key_queue* queue = find(shortened);

@@ -98,6 +98,9 @@ public:
     /// heads that listen repeat theirs, too: it sends no event again. A backend with a queue looks for what has changed
     /// when it listens again.
     void regained_contact(wake_list& wakes);
+    /// The backend has given back `ended`. Where the backend keeps a queue, it wakes those of the heads that listen to
+    /// it by itself, and only as many as there is room for.
+    void wake_after_release(const record& ended, wake_list& wakes);
     /// For heads that sleep until the expiry that `shortened` had.
     void wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes);
     /// Who gets the lock that `held` is to give back; nobody, if others are to have their turn. Where the backend keeps

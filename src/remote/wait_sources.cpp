@@ -2,6 +2,7 @@
 #include "remote/wait_sources.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -47,6 +48,18 @@ void wait_sources::leave(wait_source& watched, lease_clock::time_point now) noex
     }
 }
 
+bool wait_sources::is_armed(const wait_source& watched) const noexcept
+{
+    const std::lock_guard guard(mutex_);
+    return watched.armed == round_;
+}
+
+std::uint64_t wait_sources::revision(const wait_source& watched) const noexcept
+{
+    const std::lock_guard guard(mutex_);
+    return watched.armed == round_ ? watched.revision : 0;
+}
+
 bool wait_sources::wait(const source_ptr& watched, const claim& who, std::uint64_t seen, lease_clock::time_point now,
     connection_number looked_in, completion<woken>& done)
 {
@@ -62,16 +75,20 @@ bool wait_sources::wait(const source_ptr& watched, const claim& who, std::uint64
     return true;
 }
 
-void wait_sources::cancel_wait(const wait_source& watched, const claim& who) noexcept
+bool wait_sources::cancel_wait(const wait_source& watched, const claim& who) noexcept
 {
     completion<woken> dropped;
     const std::lock_guard guard(mutex_);
     auto& waiters = const_cast<wait_source&>(watched).waiters;
     const auto found = std::ranges::find(waiters, &who, &wait_source::waiter::who);
     if (found == waiters.end())
-        return;
+        return false;
     dropped.swap(found->done);
-    waiters.erase(found);
+    // Their order does not matter, and there may be thousands.
+    if (found != std::prev(waiters.end()))
+        *found = std::move(waiters.back());
+    waiters.pop_back();
+    return true;
 }
 
 bool wait_sources::empty() const noexcept
@@ -135,6 +152,23 @@ wait_sources::completions wait_sources::arm_unchanged(const source_ptr& asked, c
     return ended;
 }
 
+wait_sources::completions wait_sources::arm_for(const source_ptr& asked, connection_number seen_in,
+    std::uint64_t revision, const std::function<bool(const claim&)>& concerns)
+{
+    const std::lock_guard guard(mutex_);
+    completions ended;
+    asked->armed = round_;
+    asked->revision = revision;
+    asked->changes.fetch_add(1, std::memory_order_acq_rel);
+    std::erase_if(asked->waiters, [&](wait_source::waiter& each) {
+        if (each.looked_in == seen_in && !concerns(*each.who))
+            return false;
+        ended.push_back(std::move(each.done));
+        return true;
+    });
+    return ended;
+}
+
 wait_sources::completions wait_sources::wake(const std::vector<source_ptr>& which)
 {
     const std::lock_guard guard(mutex_);
@@ -163,13 +197,28 @@ wait_sources::completions wait_sources::disarmed(const std::vector<std::string>&
         const auto found = known_.find(name);
         if (found == known_.end())
             continue;
-        auto& which = *found->second;
-        if (which.asked == round_)
-            idle_.splice(idle_.end(), asked_, which.place);
-        which.asked = which.armed = 0;
-        take_waiters(which, ended);
+        disarm(*found->second);
+        take_waiters(*found->second, ended);
     }
     return ended;
+}
+
+void wait_sources::disarm(wait_source& which)
+{
+    if (which.asked == round_)
+        idle_.splice(idle_.end(), asked_, which.place);
+    which.asked = which.armed = 0;
+}
+
+bool wait_sources::lapse(const std::string& name)
+{
+    const std::lock_guard guard(mutex_);
+    const auto found = known_.find(name);
+    if (found == known_.end())
+        return false;
+    disarm(*found->second);
+    found->second->changes.fetch_add(1, std::memory_order_acq_rel);
+    return found->second->interested > 0;
 }
 
 void wait_sources::begin_round() noexcept

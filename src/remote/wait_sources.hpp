@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -51,6 +52,8 @@ struct wait_source
     /// The last move of the changes, if it was no news to whoever had looked in that connection or session.
     std::uint64_t confirmed = 0;
     connection_number confirmed_in = 0;
+    /// What the server told of the key's state when its events were last asked for; 0: nothing.
+    std::uint64_t revision = 0;
     /// In the list of the idle, or of those that were asked for in this round.
     std::list<std::shared_ptr<wait_source>>::iterator place{};
     /// Among all that are known; if it is, still.
@@ -79,7 +82,12 @@ public:
     /// \param looked_in in which connection or session it was looked at; 0: in none in particular
     [[nodiscard]] bool wait(const source_ptr& watched, const claim& who, std::uint64_t seen,
         lease_clock::time_point now, connection_number looked_in, completion<woken>& done);
-    void cancel_wait(const wait_source& watched, const claim& who) noexcept;
+    /// False if there was none to be cancelled.
+    bool cancel_wait(const wait_source& watched, const claim& who) noexcept;
+    /// Returns whether its events arrive.
+    [[nodiscard]] bool is_armed(const wait_source& watched) const noexcept;
+    /// Returns what `arm_for` was told last; 0: nothing, or its events do not arrive now.
+    [[nodiscard]] std::uint64_t revision(const wait_source& watched) const noexcept;
 
     [[nodiscard]] bool empty() const noexcept;
     /// Events of that key arrive.
@@ -92,12 +100,19 @@ public:
     /// The same where the server has told that it still is as whoever has looked in that connection or session has seen
     /// it: only others look once more.
     [[nodiscard]] completions arm_unchanged(const source_ptr& asked, connection_number seen_in);
+    /// The same where the server has told how the key stands: of those who had looked in that connection or session,
+    /// only those look once more that `concerns` is true for. Whoever begins to wait later has to look once more, too.
+    [[nodiscard]] completions arm_for(const source_ptr& asked, connection_number seen_in, std::uint64_t revision,
+        const std::function<bool(const claim&)>& concerns);
     /// Whoever waits there.
     [[nodiscard]] completions wake(const std::vector<source_ptr>& which);
     /// Whoever waits for events of those.
     [[nodiscard]] completions changed(const std::vector<std::string>& names);
     /// The same, and nothing more arrives for those until the server is asked again: its events come once.
     [[nodiscard]] completions disarmed(const std::vector<std::string>& names);
+    /// The same, but whoever waits goes on waiting for what the server tells when it is asked again. False if nobody is
+    /// interested in its events.
+    [[nodiscard]] bool lapse(const std::string& name);
     /// The connection is another one: a new round, in which all are idle.
     void begin_round() noexcept;
 
@@ -126,6 +141,7 @@ private:
         source_ptr which;
     };
     static void take_waiters(wait_source& changed, completions& into);
+    void disarm(wait_source& which);
     void forget(wait_source& which);
 
     mutable colock::detail::light_mutex mutex_;
@@ -161,7 +177,10 @@ public:
     void look() noexcept { seen_ = watched_->changes.load(std::memory_order_acquire); }
     /// False if something has changed since; then `done` is left as it is.
     [[nodiscard]] bool wait(const claim& who, completion<woken>& done, connection_number looked_in = 0);
-    void cancel_wait(const claim& who) const noexcept { of_->cancel_wait(*watched_, who); }
+    /// False if there was none to be cancelled: an event has ended it.
+    bool cancel_wait(const claim& who) const noexcept { return of_->cancel_wait(*watched_, who); }
+    [[nodiscard]] bool is_armed() const noexcept { return of_->is_armed(*watched_); }
+    [[nodiscard]] std::uint64_t revision() const noexcept { return of_->revision(*watched_); }
 
 private:
     std::shared_ptr<wait_sources> of_;

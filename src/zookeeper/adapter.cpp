@@ -61,8 +61,6 @@ public:
             done(create_outcome::failed(make_failure(errc::forked)));
             return;
         }
-        if (auto* const state = find_state(*claim); state && state->source)
-            state->source->look();
         talk().submit(make_create(talk(), std::move(claim), std::move(done)));
     }
 
@@ -88,8 +86,8 @@ public:
 
     void cancel_wait(claim& claim) noexcept override
     {
-        if (const auto* const state = find_state(claim); state && state->source)
-            state->source->cancel_wait(claim);
+        if (auto* const state = find_state(claim); state && state->source)
+            state->polls = state->source->cancel_wait(claim);
     }
 
     /// The server carries out what is asked in one session in order, and what is asked in one turn travels as one.
@@ -99,6 +97,9 @@ public:
             adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
             return;
         }
+        // It may wait for the node that is about to go.
+        if (auto* const state = find_state(*next))
+            state->polls = false;
         const auto both = std::make_shared<halves>(std::move(done));
         start_release(std::move(held), [both](release_outcome got) {
             both->outcome.released = std::move(got);

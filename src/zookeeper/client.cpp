@@ -23,7 +23,7 @@ constexpr std::size_t most_cut_off = 1024;
 struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
-        : runtime(executor, std::move(events)), watched(owner, owner.sources()),
+        : runtime(executor, std::move(events)), watched(strand, owner, owner.sources(), owner.config_.layout),
           talks(strand, owner, owner.config_, told, watched)
     {
     }

@@ -29,7 +29,8 @@ node_stat stat_of(const Stat& from)
         .modified_ms = from.mtime,
         .ephemeral_owner = from.ephemeralOwner,
         .version = from.version,
-        .children = from.numChildren};
+        .children = from.numChildren,
+        .children_modified_in = from.pzxid};
 }
 
 /// A transaction's, with the room that its results are written to.
@@ -104,7 +105,8 @@ void on_children(int code, const String_vector* names, const Stat* stat, const v
 {
     answer(code, data, [&](request& asked) {
         if (names)
-            asked.answer.names.assign(names->data, names->data + names->count);
+            asked.answer.children =
+                std::make_shared<folder_children>(std::vector<std::string>(names->data, names->data + names->count));
         if (stat)
             asked.answer.stat = stat_of(*stat);
     });

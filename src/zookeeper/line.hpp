@@ -6,6 +6,8 @@
 #include <colock/claim.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,13 +33,39 @@ struct standing
     std::string blocker{};
 };
 
-/// \param names of all that stand there, in no order, and of what else is there
-/// \param max_holders of a shared claim; 0: any number
-[[nodiscard]] standing stand_in_line(
-    layout how, std::span<const std::string> names, std::string_view own, std::size_t max_holders);
+/// The nodes of a key's folder, sorted once by their sequence numbers. Looking up a node takes logarithmic time, so
+/// that thousands of claims can share one list of the folder.
+class lock_queue
+{
+public:
+    /// \param names all children of the folder, in no order; those that are no nodes of the layout are ignored. They
+    /// have to live as long as the queue.
+    lock_queue(layout how, std::span<const std::string> names);
 
-/// Those that may hold the key, in order: the first one, or the readers in front of all writers.
-[[nodiscard]] std::vector<std::string> front_of_line(layout how, std::span<const std::string> names);
+    /// Returns where a node stands.
+    /// \param max_holders of a shared claim; 0: any number
+    [[nodiscard]] standing find(std::string_view own, std::size_t max_holders) const;
+    /// Returns the nodes that may hold the key, in order: the first one, or the shared ones before all exclusive ones.
+    [[nodiscard]] std::vector<std::string> front() const;
+
+private:
+    struct entry
+    {
+        place at;
+        std::string_view name;
+        /// Number of shared nodes before this one.
+        std::size_t readers_before = 0;
+        /// Index of the nearest exclusive node before this one.
+        std::optional<std::size_t> writer_before{};
+    };
+
+    [[nodiscard]] std::vector<entry>::const_iterator lower_bound(place at) const;
+
+    const layout layout_;
+    /// A number of this queue. Distances from it order all numbers that are within half of their range.
+    std::int32_t origin_ = 0;
+    std::vector<entry> entries_;
+};
 
 /// Those that were made for that claim.
 [[nodiscard]] std::vector<std::string> made_for(std::string_view prefix, std::span<const std::string> names);

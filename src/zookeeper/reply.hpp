@@ -1,10 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "zookeeper/line.hpp"
+
 #include <colock/completion.hpp>
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace colock::zookeeper::detail {
@@ -42,6 +47,31 @@ struct node_stat
     std::int64_t ephemeral_owner = 0;
     std::int32_t version = 0;
     std::int32_t children = 0;
+    /// The number of the last transaction that created or removed a child.
+    std::int64_t children_modified_in = 0;
+};
+
+/// The children of a folder, shared by all who have asked for them in one request.
+///
+/// Thread safety: none.
+class folder_children
+{
+public:
+    explicit folder_children(std::vector<std::string> names) : names_(std::move(names)) {}
+
+    /// In no order.
+    [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
+    /// Returns the queue that they are, which is built at the first call.
+    [[nodiscard]] const lock_queue& queue(layout how) const
+    {
+        if (!queue_)
+            queue_.emplace(how, names_);
+        return *queue_;
+    }
+
+private:
+    const std::vector<std::string> names_;
+    mutable std::optional<lock_queue> queue_;
 };
 
 /// Of one request, or of one member of a transaction.
@@ -55,13 +85,30 @@ struct reply
     node_stat stat{};
     /// Of one that has entered a folder: how many are in that, itself included; 0: they were not counted.
     std::int32_t crowd = 0;
-    /// Of the children, in no order.
-    std::vector<std::string> names{};
+    /// Of a folder; null if the request did not list one.
+    std::shared_ptr<const folder_children> children{};
     /// Of a transaction: its members'.
     std::vector<reply> members{};
 
     [[nodiscard]] bool ok() const noexcept { return what == status::ok; }
+    /// Returns the names of the children; empty if there is no folder.
+    [[nodiscard]] const std::vector<std::string>& names() const& noexcept;
+    [[nodiscard]] std::vector<std::string> names() && { return names(); }
+    /// Returns the queue that the children are.
+    [[nodiscard]] const lock_queue& queue(layout how) const&;
 };
+
+inline const std::vector<std::string>& reply::names() const& noexcept
+{
+    static const std::vector<std::string> none;
+    return children ? children->names() : none;
+}
+
+inline const lock_queue& reply::queue(layout how) const&
+{
+    static const lock_queue empty(layout::standard, {});
+    return children ? children->queue(how) : empty;
+}
 
 using replied = completion<reply>;
 

@@ -134,17 +134,81 @@ void requests::submit(wish added, replied done)
 void requests::refuse(std::unique_ptr<request> unsent, status why)
 {
     unsent->answer.what = why;
-    to_.refuse(std::move(unsent));
+    to_.tell_later(std::move(unsent));
+}
+
+void requests::refuse_all()
+{
+    for (auto& each : std::exchange(waiting_, {}))
+        refuse(std::move(each.asked), status::unsent);
+    unsent_lists_ = 0;
+    for (auto& [path, list] : lists_) {
+        for (auto& each : std::exchange(list.asked, {}))
+            refuse(std::move(each), status::unsent);
+    }
+    std::erase_if(lists_, [](const auto& each) { return !each.second.is_in_flight; });
+}
+
+void requests::shared_children(const std::string& path, replied done)
+{
+    auto asked = std::make_unique<request>(std::move(done), false);
+    if (path.size() > largest)
+        return refuse(std::move(asked), status::refused);
+    if (!to_.take_request())
+        return refuse(std::move(asked), status::unsent);
+    auto& list = lists_[path];
+    if (list.asked.empty() && !list.is_in_flight)
+        ++unsent_lists_;
+    list.asked.push_back(std::move(asked));
+}
+
+void requests::send_lists(handle& by)
+{
+    if (unsent_lists_ == 0)
+        return;
+    unsent_lists_ = 0;
+    for (auto& [path, list] : lists_) {
+        if (list.asked.empty() || std::exchange(list.is_in_flight, true))
+            continue;
+        // The session calls this only while it exists, and these requests are a part of it.
+        auto answered = [this, folder = path, asked = std::exchange(list.asked, {})](
+                            const reply& got) mutable { list_answered(folder, std::move(asked), got); };
+        by.children(path, false, std::make_unique<request>(std::move(answered), false));
+    }
+}
+
+/// Those who share it are told in parts, as others are.
+void requests::list_answered(const std::string& path, std::vector<std::unique_ptr<request>> asked, const reply& got)
+{
+    const auto found = lists_.find(path);
+    found->second.is_in_flight = false;
+    if (found->second.asked.empty()) {
+        lists_.erase(found);
+    } else if (to_.take_request()) {
+        ++unsent_lists_;
+    } else {
+        for (auto& each : std::exchange(found->second.asked, {}))
+            refuse(std::move(each), status::unsent);
+        lists_.erase(found);
+    }
+    if (asked.size() == 1) {
+        if (asked.front()->done)
+            asked.front()->done(got);
+        return;
+    }
+    for (auto& each : asked) {
+        each->answer = got;
+        to_.tell_later(std::move(each));
+    }
 }
 
 bool requests::flush()
 {
-    if (waiting_.empty())
+    if (empty())
         return false;
     auto* const by = to_.sender();
     if (!by) {
-        for (auto& each : std::exchange(waiting_, {}))
-            refuse(std::move(each.asked), status::unsent);
+        refuse_all();
         return false;
     }
     auto all = std::exchange(waiting_, {});
@@ -159,9 +223,12 @@ bool requests::flush()
             send(*by, each);
     }
     all.clear();
-    if (waiting_.empty())
-        waiting_ = std::move(all);
-    return !waiting_.empty();
+    if (!waiting_.empty())
+        return true;
+    waiting_ = std::move(all);
+    // What was asked before them is sent.
+    send_lists(*by);
+    return false;
 }
 
 told_list requests::take_unsent() noexcept
@@ -170,6 +237,12 @@ told_list requests::take_unsent() noexcept
     for (auto& each : waiting_)
         all.push_back(*each.asked.release());
     waiting_.clear();
+    for (auto& [path, list] : lists_) {
+        for (auto& each : list.asked)
+            all.push_back(*each.release());
+        list.asked.clear();
+    }
+    unsent_lists_ = 0;
     return all;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,8 +24,8 @@ enum class company : unsigned char
 
 /// What may be asked of a session. What is asked in one turn goes out at its end in one write, or in one for each few
 /// hundred: first those that may be joined, in few transactions, which cost the server as much as few requests; then
-/// the others. Each kind keeps its order. It is sent while the session is connected, or not at all. Its completion is
-/// called later, on the strand; if it was cut off meanwhile, with `unanswered`.
+/// the others, and shared lists last. Each kind keeps its order. It is sent while the session is connected, or not at
+/// all. Its completion is called later, on the strand; if it was cut off meanwhile, with `unanswered`.
 ///
 /// Thread safety: none.
 class requests
@@ -38,8 +39,8 @@ public:
         [[nodiscard]] virtual bool take_request() = 0;
         /// Null: none can be sent any more.
         [[nodiscard]] virtual handle* sender() = 0;
-        /// It was not sent: to be told later.
-        virtual void refuse(std::unique_ptr<request> unsent) = 0;
+        /// It has its answer, or was not sent: to be told later.
+        virtual void tell_later(std::unique_ptr<request> answered) = 0;
 
     protected:
         ~outlet() = default;
@@ -60,12 +61,16 @@ public:
     void read_and_watch(const std::string& path, replied done);
     void children(const std::string& path, replied done);
     void children_and_watch(const std::string& path, replied done);
+    /// The children of a folder as they are after all that was asked for until now. Whoever asks for those of the same
+    /// folder until the request is sent shares it. Only one such request for each folder is in flight, and whoever asks
+    /// meanwhile shares the next: what a crowd in one folder costs grows with time, not with the number of its members.
+    void shared_children(const std::string& path, replied done);
     void exists(const std::string& path, replied done);
     /// What is read after it is no older than this.
     void sync(const std::string& path, replied done);
     void multi(std::vector<change> changes, replied done);
 
-    [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
+    [[nodiscard]] bool empty() const noexcept { return waiting_.empty() && unsent_lists_ == 0; }
     /// Sends what was asked for. True if there is more, which is for another turn.
     [[nodiscard]] bool flush();
     /// What was asked for, and is not sent: to be told so.
@@ -101,8 +106,19 @@ private:
     };
     class joint;
 
+    /// A request of a folder's children that several share.
+    struct shared_list
+    {
+        /// To be answered by the next one.
+        std::vector<std::unique_ptr<request>> asked{};
+        bool is_in_flight = false;
+    };
+
     void submit(wish added, replied done);
+    void send_lists(handle& by);
+    void list_answered(const std::string& path, std::vector<std::unique_ptr<request>> asked, const reply& got);
     void refuse(std::unique_ptr<request> unsent, status why);
+    void refuse_all();
     [[nodiscard]] static bool may_join(const wish& which) noexcept;
     void send_joint(handle& by, std::vector<wish>& all);
     /// \param part which of them
@@ -111,6 +127,9 @@ private:
 
     outlet& to_;
     std::vector<wish> waiting_;
+    std::map<std::string, shared_list> lists_;
+    /// Number of folders whose children are asked for, and that have no request in flight.
+    std::size_t unsent_lists_ = 0;
 };
 
 /// Those that a node is in, and the node; what is there already stays. Nobody is told.

@@ -410,9 +410,9 @@ handle* session::sender()
     return handle_.get();
 }
 
-void session::refuse(std::unique_ptr<request> unsent)
+void session::tell_later(std::unique_ptr<request> answered)
 {
-    post_.add(std::move(unsent));
+    post_.add(std::move(answered));
     if (runtime_)
         post_step();
 }

@@ -102,7 +102,7 @@ private:
     void send_beat();
     [[nodiscard]] bool take_request() override;
     [[nodiscard]] handle* sender() override;
-    void refuse(std::unique_ptr<request> unsent) override;
+    void tell_later(std::unique_ptr<request> answered) override;
 
     void go_on_closing(bool reads);
     void end_close(bool proven);

@@ -75,7 +75,7 @@ public:
             all.inside_.lose();
             all.remove_lost();
             // Whoever was first while nothing was certain waits for news of the session.
-            all.watches_.changed({});
+            static_cast<void>(all.watches_.changed({}));
         });
     }
     void on_expired() noexcept override
@@ -88,7 +88,12 @@ public:
     }
     void on_changed(std::string_view path) noexcept override
     {
-        hear([path](sessions& all) { all.watches_.changed(path); });
+        hear([path](sessions& all) {
+            auto* const by = all.watches_.changed(path) ? all.ask() : nullptr;
+            // Those that are left are asked for when somebody begins to wait, or in the next turn.
+            if (by)
+                static_cast<void>(all.watches_.ask_some(*by, all.number_));
+        });
     }
     void on_log(std::string_view) noexcept override {}
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <iterator>
 #include <optional>
 #include <system_error>
@@ -141,7 +142,11 @@ void relay::pass(connection& on)
     }
     if (on.server < 0)
         return;
-    const auto answered = connection::read(on.server);
+    auto answered = connection::read(on.server);
+    if (answered) {
+        bytes_from_server_ += answered->size();
+        remove_lost_messages(*answered);
+    }
     if (on.keeps_replies && answered) {
         on.replies += *answered;
     } else if (!answered || (on.ends_at_reply && !answered->empty())) {
@@ -151,6 +156,26 @@ void relay::pass(connection& on)
             on.close();
     } else {
         connection::write(on.client, *answered);
+    }
+}
+
+void relay::remove_lost_messages(std::string& said)
+{
+    constexpr std::size_t prefix = 4;
+    if (lost_bytes_.empty() || said.find(lost_bytes_) == std::string::npos)
+        return;
+    for (std::size_t begin = 0; begin + prefix <= said.size();) {
+        std::uint32_t length = 0;
+        said.copy(reinterpret_cast<char*>(&length), prefix, begin);
+        const auto end = begin + prefix + ntohl(length);
+        if (end > said.size())
+            return;
+        if (std::string_view(said).substr(begin, end - begin).find(lost_bytes_) == std::string_view::npos) {
+            begin = end;
+        } else {
+            said.erase(begin, end - begin);
+            ++messages_lost_;
+        }
     }
 }
 
@@ -271,6 +296,12 @@ void relay::put_in_place(std::string bytes, std::string others)
     const std::lock_guard guard(mutex_);
     replaced_ = std::move(bytes);
     replacement_ = std::move(others);
+}
+
+void relay::lose_messages(std::string bytes)
+{
+    const std::lock_guard guard(mutex_);
+    lost_bytes_ = std::move(bytes);
 }
 
 void relay::lead_to(std::uint16_t upstream)

@@ -66,6 +66,14 @@ public:
     [[nodiscard]] int cuts() const noexcept { return cuts_; }
     /// Whatever clients say has other bytes, as many, in place of these.
     void put_in_place(std::string bytes, std::string others);
+    /// Of what the server says from now on, messages with these bytes in them do not arrive, and the connection stands.
+    /// Only for a protocol that puts the length of each message before it, in four bytes, and for messages that arrive
+    /// whole; empty: all arrive.
+    void lose_messages(std::string bytes);
+    /// Number of messages that were lost in that way.
+    [[nodiscard]] int messages_lost() const noexcept { return messages_lost_; }
+    /// Number of bytes that servers have said.
+    [[nodiscard]] std::uint64_t bytes_from_server() const noexcept { return bytes_from_server_; }
     /// After a loss of time.
     void deliver_replies();
     /// Later connections lead to another server.
@@ -83,6 +91,7 @@ private:
     void pass(connection& on);
     void pass_request(connection& on, const std::string& said);
     void look_for_next();
+    void remove_lost_messages(std::string& said);
 
     std::uint16_t upstream_;
     const no_server without_;
@@ -99,6 +108,9 @@ private:
     int answers_left_ = 0;
     std::string replaced_;
     std::string replacement_;
+    std::string lost_bytes_;
+    std::atomic<int> messages_lost_{0};
+    std::atomic<std::uint64_t> bytes_from_server_{0};
     bool refuses_ = false;
     bool silent_ = false;
     std::thread thread_;

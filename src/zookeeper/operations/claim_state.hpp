@@ -35,6 +35,8 @@ struct claim_state
     std::string blocker{};
     std::string watched{};
     std::optional<remote::interest> source{};
+    /// Its wait was ended without an event: the next attempt asks only whether all is as it was.
+    bool polls = false;
 
     /// It may have a node in the session in use; what was in another is over with that, or in doubt.
     void enter(sessions& all);

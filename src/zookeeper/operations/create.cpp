@@ -53,10 +53,63 @@ private:
         index_ = index::none;
         grants_with_index_ = false;
         attempts_ = index_attempts_ = 0;
+        const bool polls = std::exchange(state.polls, false) && state.source && state.watched == state.blocker;
+        // What has changed until now is seen by the requests that follow.
+        if (state.source)
+            state.source->look();
         if (!state.creates.empty())
             look_for_lost();
         else if (state.node.empty())
             take_place();
+        // It waits for news of its session, not for another node.
+        else if (state.watched == watches::of_node(state.node))
+            list();
+        else if (polls && state.source->is_armed())
+            poll();
+        else
+            list();
+    }
+
+    // A waiter looks from time to time, though its watch stands and has told nothing. A list of the folder would cost
+    // as much as there are nodes in it, and everybody who waits asks as often.
+
+    void poll()
+    {
+        if (watches::is_of_children(state_of(*claim_).watched))
+            poll_folder();
+        else
+            poll_predecessor();
+    }
+
+    /// Its own node may have been removed by an administrator, which no watch tells.
+    void poll_predecessor()
+    {
+        auto* const by = ask();
+        if (!by)
+            return;
+        by->exists(state_of(*claim_).watched, then(&create_operation::polled_predecessor));
+        by->exists(state_of(*claim_).node, then(&create_operation::polled_own));
+    }
+    void polled_predecessor(const reply& got) { has_predecessor_ = got.ok(); }
+    void polled_own(const reply& got)
+    {
+        if (has_predecessor_ && got.ok())
+            wait_for(state_of(*claim_).blocker);
+        else
+            list();
+    }
+
+    /// When its folder was last listed, whoever has room there was woken.
+    void poll_folder()
+    {
+        const auto revision = state_of(*claim_).source->revision();
+        if (auto* const by = ask())
+            by->exists(folder_, then(&create_operation::polled_folder, revision));
+    }
+    void polled_folder(const reply& got, const std::uint64_t& revision)
+    {
+        if (got.ok() && static_cast<std::uint64_t>(got.stat.children_modified_in) == revision)
+            wait_for(state_of(*claim_).blocker);
         else
             list();
     }
@@ -68,7 +121,7 @@ private:
         if (!by)
             return;
         by->sync(folder_, replied());
-        by->children(folder_, then(&create_operation::looked));
+        by->shared_children(folder_, then(&create_operation::looked));
     }
 
     void looked(const reply& got)
@@ -77,7 +130,7 @@ private:
             end_failed(got);
             return;
         }
-        const auto found = made_for(prefix_, got.names);
+        const auto found = made_for(prefix_, got.names());
         left_ = found.size();
         if (found.empty()) {
             note_look(talks(), *claim_);
@@ -209,7 +262,7 @@ private:
         else
             by->create(child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, when_made());
         if (is_listing_)
-            by->children(folder_, then(&create_operation::listed));
+            by->shared_children(folder_, then(&create_operation::listed));
     }
 
     /// It begins anew, or ends, without having heard of that.
@@ -333,7 +386,7 @@ private:
     void list()
     {
         if (auto* const by = ask())
-            by->children(folder_, then(&create_operation::listed));
+            by->shared_children(folder_, then(&create_operation::listed));
     }
 
     void listed(const reply& got)
@@ -349,7 +402,7 @@ private:
             return;
         }
         const auto own = state.node.substr(state.node.rfind('/') + 1);
-        const auto stands = stand_in_line(config().layout, got.names, own, claim_->max_holders());
+        const auto stands = got.queue(config().layout).find(own, claim_->max_holders());
         switch (stands.what) {
         case standing::kind::absent:
             // Somebody has removed it.
@@ -495,6 +548,8 @@ private:
     std::size_t left_ = 0;
     bool plain_folders_ = false;
     bool makes_folder_ = false;
+    /// The node that it waits for is there still.
+    bool has_predecessor_ = false;
     /// Its numbers are used up.
     bool is_worn_ = false;
     /// The line was asked for with the node.

@@ -111,7 +111,7 @@ private:
             return;
         const auto folder = key_folder(config(), claim_->key());
         by->sync(folder, replied());
-        by->children(folder, then(&give_back_operation::looked));
+        by->shared_children(folder, then(&give_back_operation::looked));
     }
 
     void looked(const reply& got)
@@ -120,7 +120,7 @@ private:
             end_failed(got);
             return;
         }
-        const auto found = made_for(claim_prefix(config(), *claim_), got.names);
+        const auto found = made_for(claim_prefix(config(), *claim_), got.names());
         left_ = found.size();
         if (found.empty()) {
             note_look(talks(), *claim_);

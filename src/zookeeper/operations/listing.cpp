@@ -124,7 +124,7 @@ private:
         if (!by)
             return;
         std::size_t readers = 0;
-        for (const auto& name : front_of_line(config().layout, got.names)) {
+        for (const auto& name : got.queue(config().layout).front()) {
             const auto at = parse_node(config().layout, name);
             candidate each{key, child_path(key_folder(config(), key), name), at->wants, readers++};
             ++open_;
@@ -243,7 +243,7 @@ private:
     {
         if (!is_there(got))
             return;
-        folders_[which] = first_names(got.names, which == 0 ? from_.behind : std::string());
+        folders_[which] = first_names(got.names(), which == 0 ? from_.behind : std::string());
         if (--unlisted_ == 0) {
             auto* const by = ask();
             if (!by)
@@ -317,7 +317,7 @@ private:
         if (!by)
             return;
         std::set<std::string> keys;
-        for (const auto& name : got.names) {
+        for (const auto& name : got.names()) {
             if (auto key = indexed_key(name))
                 keys.insert(std::move(*key));
         }

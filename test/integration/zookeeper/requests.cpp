@@ -2,6 +2,8 @@
 #include "fixture.hpp"
 #include "support/sockets.hpp"
 
+#include <boost/asio/post.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +27,7 @@ struct connected : client
     }
     ~connected()
     {
-        for (const auto& each : children("t").names)
+        for (const auto& each : children("t").names())
             remove("t/" + each);
         remove("t");
     }
@@ -100,14 +102,66 @@ BOOST_FIXTURE_TEST_CASE(what_is_asked_in_one_turn_is_answered_in_its_order, conn
     std::string order;
     std::vector<std::string> names;
     talk->ask().create(path("t/a"), "", node_kind::ephemeral, [&](const reply& got) { order += got.ok() ? 'c' : '?'; });
-    talk->ask().children(path("t"), [&](reply got) {
+    talk->ask().children(path("t"), [&](const reply& got) {
         order += 'l';
-        names = std::move(got.names);
+        names = got.names();
     });
     talk->ask().remove(path("t/a"), [&](const reply& got) { order += got.ok() ? 'd' : '?'; });
     until([&] { return order.size() == 3; });
     BOOST_TEST(order == "cld");
     BOOST_TEST((names == std::vector<std::string>{"a"}));
+}
+
+BOOST_FIXTURE_TEST_CASE(shared_list_is_read_after_all_that_was_asked_before_it, connected)
+{
+    std::vector<reply> lists;
+    const auto note = [&](const reply& got) { lists.push_back(got); };
+    talk->ask().shared_children(path("t"), note);
+    talk->ask().create(path("t/a"), "", node_kind::ephemeral, replied());
+    talk->ask().shared_children(path("t"), note);
+    talk->ask().create(path("t/b"), "", node_kind::ephemeral, replied());
+    until([&] { return lists.size() == 2; });
+    BOOST_TEST(lists[0].names().size() == 2U);
+    // One request.
+    BOOST_TEST(lists[0].children == lists[1].children);
+}
+
+BOOST_FIXTURE_TEST_CASE(shared_list_that_is_asked_for_while_another_is_in_flight_is_the_next, connected)
+{
+    std::vector<reply> lists;
+    const auto note = [&](const reply& got) { lists.push_back(got); };
+    talk->ask().shared_children(path("t"), note);
+    // In a later turn.
+    asio::post(*io, [&] {
+        talk->ask().create(path("t/a"), "", node_kind::ephemeral, replied());
+        talk->ask().shared_children(path("t"), note);
+        talk->ask().shared_children(path("t"), note);
+    });
+    until([&] { return lists.size() == 3; });
+    BOOST_TEST(lists[0].names().empty());
+    BOOST_TEST(lists[1].names().size() == 1U);
+    BOOST_TEST(lists[1].children == lists[2].children);
+}
+
+BOOST_FIXTURE_TEST_CASE(shared_lists_end_with_their_connection, connected)
+{
+    relay link(shared_zookeeper());
+    client one(link.port());
+    one.connect();
+    link.silence(true);
+    std::vector<status> ends;
+    const auto note = [&](const reply& got) { ends.push_back(got.what); };
+    one.talk->ask().shared_children(one.path("t"), note);
+    one.io->restart();
+    one.io->run_for(50ms);
+    one.talk->ask().shared_children(one.path("t"), note);
+    link.refuse(true);
+    link.silence(false);
+    one.until([&] { return ends.size() == 2; });
+    BOOST_TEST((ends[0] == status::unanswered || ends[1] == status::unanswered));
+    BOOST_TEST((ends[0] == status::unsent || ends[1] == status::unsent));
+    link.refuse(false);
+    one.connect();
 }
 
 /// More than are sent in one turn.
@@ -204,7 +258,7 @@ BOOST_FIXTURE_TEST_CASE(of_a_transaction_with_a_member_that_fails_nothing_happen
     BOOST_TEST((all.what == status::no_node));
     BOOST_TEST_REQUIRE(all.members.size() == 3U);
     BOOST_TEST((all.members[1].what == status::no_node));
-    BOOST_TEST(children("t").names.empty());
+    BOOST_TEST(children("t").names().empty());
 }
 
 BOOST_FIXTURE_TEST_CASE(who_enters_a_folder_is_told_how_many_are_there, connected)
@@ -220,7 +274,7 @@ BOOST_FIXTURE_TEST_CASE(who_enters_a_folder_is_told_how_many_are_there, connecte
     BOOST_TEST((enter("t/none").what == status::no_node));
     for (const auto& each : {one, two})
         BOOST_TEST(finish([&](replied done) { talk->ask().leave(each.text, company::none, std::move(done)); }).ok());
-    BOOST_TEST(children("t/a").names.empty());
+    BOOST_TEST(children("t/a").names().empty());
     remove("t/a");
 }
 
@@ -250,7 +304,7 @@ BOOST_FIXTURE_TEST_CASE(what_welcomes_company_goes_in_few_transactions_and_is_to
         for (const auto& each : all)
             talk->ask().leave(each.text, company::welcome, [&](const reply& got) { left += got.ok() ? 1U : 0U; });
     }
-    BOOST_TEST(children(folder(0)).names.empty());
+    BOOST_TEST(children(folder(0)).names().empty());
     BOOST_TEST(left == made.size() + beside.size());
     for (std::size_t i = 0; i < folders; ++i)
         BOOST_TEST(remove(folder(i)).ok());
@@ -264,7 +318,7 @@ BOOST_FIXTURE_TEST_CASE(one_that_fails_is_told_why_and_those_that_went_with_it_a
     BOOST_TEST((all[0].what == status::parted));
     BOOST_TEST((all[1].what == status::no_node));
     BOOST_TEST((all[2].what == status::parted));
-    BOOST_TEST(children(folder(0)).names.empty());
+    BOOST_TEST(children(folder(0)).names().empty());
     // Nobody goes with one that has to go alone.
     const auto apart = enter_all({0, 7, 1}, company::none);
     BOOST_TEST(apart[0].ok());

@@ -27,9 +27,19 @@ const std::string last_writer = node('d', "x-0000000004");
 const std::string last_reader = node('e', "s-0000000005");
 const names all{last_reader, second_reader, first_writer, "not one of ours", last_writer, first_reader};
 
+standing find(const names& children, const std::string& own, std::size_t max_holders = 0)
+{
+    return lock_queue(layout::standard, children).find(own, max_holders);
+}
+
+names front(const names& children)
+{
+    return lock_queue(layout::standard, children).front();
+}
+
 std::string blocker_of(const std::string& own)
 {
-    const auto found = stand_in_line(layout::standard, all, own, 0);
+    const auto found = find(all, own);
     BOOST_TEST((found.what == kind::behind_one));
     return found.blocker;
 }
@@ -40,7 +50,7 @@ BOOST_AUTO_TEST_SUITE(zookeeper_line)
 
 BOOST_AUTO_TEST_CASE(a_writer_waits_for_whoever_stands_before_it)
 {
-    BOOST_TEST((stand_in_line(layout::standard, all, first_writer, 0).what == kind::first));
+    BOOST_TEST((find(all, first_writer).what == kind::first));
     BOOST_TEST(blocker_of(last_writer) == second_reader);
 }
 
@@ -49,45 +59,43 @@ BOOST_AUTO_TEST_CASE(a_reader_waits_for_the_nearest_writer)
     BOOST_TEST(blocker_of(first_reader) == first_writer);
     BOOST_TEST(blocker_of(second_reader) == first_writer);
     BOOST_TEST(blocker_of(last_reader) == last_writer);
-    BOOST_TEST(
-        (stand_in_line(layout::standard, names{first_reader, second_reader}, second_reader, 0).what == kind::first));
+    BOOST_TEST((find(names{first_reader, second_reader}, second_reader).what == kind::first));
 }
 
 BOOST_AUTO_TEST_CASE(one_that_has_no_node_stands_nowhere)
 {
-    BOOST_TEST((stand_in_line(layout::standard, names{}, first_writer, 0).what == kind::absent));
-    BOOST_TEST((stand_in_line(layout::standard, names{first_reader}, first_writer, 0).what == kind::absent));
-    BOOST_TEST((stand_in_line(layout::standard, names{""}, "", 0).what == kind::absent));
+    BOOST_TEST((find(names{}, first_writer).what == kind::absent));
+    BOOST_TEST((find(names{first_reader}, first_writer).what == kind::absent));
+    BOOST_TEST((find(names{""}, "").what == kind::absent));
 }
 
 BOOST_AUTO_TEST_CASE(a_semaphore_counts_the_readers_before_it)
 {
     const names readers{first_reader, second_reader, last_reader};
-    const auto stands = [&](std::size_t limit) {
-        return stand_in_line(layout::standard, readers, last_reader, limit).what;
-    };
+    const auto stands = [&](std::size_t limit) { return find(readers, last_reader, limit).what; };
     BOOST_TEST((stands(3) == kind::first));
     BOOST_TEST((stands(2) == kind::behind_some));
     BOOST_TEST((stands(1) == kind::behind_some));
-    // A writer, too, may make room.
-    BOOST_TEST((
-        stand_in_line(layout::standard, names{first_writer, first_reader}, first_reader, 9).what == kind::behind_some));
+    // Nobody makes room before the exclusive one has left.
+    const auto behind_writer = find(names{first_writer, first_reader}, first_reader, 9);
+    BOOST_TEST((behind_writer.what == kind::behind_one));
+    BOOST_TEST(behind_writer.blocker == first_writer);
 }
 
 BOOST_AUTO_TEST_CASE(numbers_go_on_at_the_lowest)
 {
     const auto before = node('a', "x-2147483647"), after = node('b', "x--2147483648");
-    BOOST_TEST(stand_in_line(layout::standard, names{before, after}, after, 0).blocker == before);
-    BOOST_TEST((stand_in_line(layout::standard, names{before, after}, before, 0).what == kind::first));
+    BOOST_TEST(find(names{before, after}, after).blocker == before);
+    BOOST_TEST((find(names{before, after}, before).what == kind::first));
 }
 
 BOOST_AUTO_TEST_CASE(at_the_front_is_one_writer_or_the_readers_before_all_writers)
 {
-    BOOST_TEST(front_of_line(layout::standard, all) == names{first_writer}, boost::test_tools::per_element());
-    BOOST_TEST(front_of_line(layout::standard, names{last_reader, last_writer, second_reader, first_reader}) ==
-                   (names{first_reader, second_reader}),
+    BOOST_TEST(front(all) == names{first_writer}, boost::test_tools::per_element());
+    BOOST_TEST(
+        front(names{last_reader, last_writer, second_reader, first_reader}) == (names{first_reader, second_reader}),
         boost::test_tools::per_element());
-    BOOST_TEST(front_of_line(layout::standard, names{"nothing"}).empty());
+    BOOST_TEST(front(names{"nothing"}).empty());
 }
 
 BOOST_AUTO_TEST_CASE(what_was_made_for_a_claim_is_known_by_its_name)
