@@ -11,8 +11,9 @@ void start_driver()
 {
     static std::once_flag once;
     std::call_once(once, [] {
-        mongoc_init();
+        // The initialization logs, too, unless the driver was built to run it when it is loaded.
         mongoc_log_set_handler([](mongoc_log_level_t, const char*, const char*, void*) {}, nullptr);
+        mongoc_init();
     });
 }
 

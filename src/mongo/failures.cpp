@@ -151,6 +151,11 @@ bool is_denial(const answer& got) noexcept
     return got.what == answer::kind::refused && is_one_of(denials, got.code);
 }
 
+bool is_temporary(const answer& got) noexcept
+{
+    return judge(got) == verdict::conflict || (judge(got) == verdict::refused && is_one_of(not_for_now, got.code));
+}
+
 bool is_leaving(const answer& got) noexcept
 {
     return got.what == answer::kind::unsent || (got.spoils && got.code != 0 && !is_one_of(denials, got.code));

@@ -30,6 +30,9 @@ enum class verdict : unsigned char
 /// The server refuses the user, or the user has no right for the command: a server checks that before anything else.
 [[nodiscard]] bool is_denial(const answer& got) noexcept;
 
+/// The server refuses the command only for now: the same command may succeed a little later.
+[[nodiscard]] bool is_temporary(const answer& got) noexcept;
+
 /// Where commands go has to be found anew.
 [[nodiscard]] bool is_leaving(const answer& got) noexcept;
 

@@ -35,12 +35,11 @@ bool primary::has_room() noexcept
     return lanes_ && plan().takes_requests() && lanes_->has_room();
 }
 
-void primary::ask(task_ptr what)
+void primary::ask(task_ptr what, lease_clock::time_point deadline)
 {
     if (lanes_ && plan().open()) {
         note_use();
-        // The owner looks at deadlines, and gives up what is overdue.
-        lanes_->ask(std::move(what), lease_clock::time_point::max());
+        lanes_->ask(std::move(what), deadline);
     } else {
         asio::post(strand_, [what = std::move(what)] { what->performed(); });
     }

@@ -40,7 +40,8 @@ public:
     [[nodiscard]] std::size_t under_way() const noexcept { return lanes_ ? lanes_->under_way() : 0; }
     /// On a lane that is free, or the next that is; it ends when it is given up, or its lane fails. Where there is no
     /// server it ends as not sent, by a handler of its own.
-    void ask(task_ptr what);
+    /// \param deadline time at which `what` fails, for a task that the owner never gives up
+    void ask(task_ptr what, lease_clock::time_point deadline = lease_clock::time_point::max());
     /// The same on the connection of `answered`, which is being told, before that is used by others.
     void ask_next(task& answered, task_ptr what);
     void give_up(const task& what);

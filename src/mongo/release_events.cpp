@@ -6,8 +6,6 @@
 
 #include <boost/asio/post.hpp>
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -28,11 +26,7 @@ constexpr lease_clock::duration stream_linger = 1s;
 constexpr lease_clock::duration longest_wait = 10s;
 /// For which a server waits for the next change.
 constexpr auto longest_answer = 1000ms;
-/// This user may not have change streams (Unauthorized).
-constexpr std::int32_t unauthorized = 13;
-/// The server has none: as one of its own (IllegalOperation, CommandNotSupported, Location40573), or as one of another
-/// make (NotImplemented, Unrecognized pipeline stage).
-constexpr std::array without_streams{20, 115, 40573, 238, 40324, unauthorized};
+
 
 std::int64_t cursor_of(const answer& got)
 {
@@ -108,6 +102,7 @@ void release_events::follow_requests()
 void release_events::connect()
 {
     sources_.begin_round();
+    server_ = requests_.where().name();
     lanes_ = std::make_shared<lanes>(strand_, requests_.where(), 1);
     ask(commands::get().watch.filled({{"c", std::string_view(config_.collection)}}), &release_events::opened);
 }
@@ -125,26 +120,35 @@ void release_events::ask(document what, question_handler then)
 
 void release_events::opened(const answer& got)
 {
-    if (judge(got) == verdict::done) {
+    const auto meaning = judge(got);
+    if (meaning == verdict::done) {
         cursor_ = cursor_of(got);
         on(event::greeted_here);
-        on(event::confirmed);
         tell_of_changes(got);
         ask_for_more();
         return;
     }
-    const bool denied = std::ranges::find(without_streams, got.code) != without_streams.end();
-    if (denied && got.code == unauthorized)
-        reports_.warn_once("this user may not have change streams (code " + std::to_string(got.code) +
-                           "), so waiters poll; grant find and changeStream on the collection");
-    else if (denied && requests_.has_change_streams())
-        reports_.warn_once("the server has no change streams (code " + std::to_string(got.code) +
-                           "), so waiters poll every poll_interval");
-    if (judge(got) == verdict::later || judge(got) == verdict::unknown) {
+    if (meaning == verdict::later || meaning == verdict::unknown) {
         close();
         return;
     }
-    on(denied ? event::denied : event::refused);
+    // A failed login says nothing about change streams.
+    if (is_temporary(got) || got.code == authentication_failed) {
+        on(event::refused);
+        return;
+    }
+    warn_of_polling(got);
+    on(event::denied);
+}
+
+void release_events::warn_of_polling(const answer& refusal)
+{
+    const auto code = "(code " + std::to_string(refusal.code) + ')';
+    if (is_denial(refusal))
+        reports_.warn_once("this user may not have change streams " + code +
+                           ", so waiters poll; grant find and changeStream on the collection");
+    else if (requests_.has_change_streams())
+        reports_.warn_once("the server has no change streams " + code + ", so waiters poll every poll_interval");
 }
 
 void release_events::ask_for_more()
@@ -158,10 +162,14 @@ void release_events::ask_for_more()
 
 void release_events::received(const answer& got)
 {
-    if (judge(got) != verdict::done || cursor_of(got) == 0) {
+    if (judge(got) == verdict::done)
+        cursor_ = cursor_of(got);
+    if (judge(got) != verdict::done || cursor_ == 0) {
         close();
         return;
     }
+    // Only now: a server may open change streams and refuse every getMore.
+    on(event::confirmed);
     // The stream goes on first: what is woken may take its time.
     ask_for_more();
     tell_of_changes(got);
@@ -181,11 +189,24 @@ void release_events::tell_of_changes(const answer& got)
 
 void release_events::close()
 {
+    kill_cursor();
     if (const auto old = std::exchange(lanes_, nullptr))
         asio::post(strand_, [old] { old->close_all(); });
     on(event::ended);
     owner_.arm_turn();
     owner_.finish_close();
+}
+
+/// The connection of the change stream cannot carry the command, because a getMore is still in progress on it.
+void release_events::kill_cursor()
+{
+    const auto id = std::exchange(cursor_, 0);
+    if (id == 0 || requests_.where().name() != server_)
+        return;
+    static const outline kill(R"({"killCursors":"?c","cursors":["?i"]})");
+    requests_.ask(std::make_shared<question>(
+                      config_.database, kill.filled({{"c", std::string_view(config_.collection)}, {"i", id}}), nullptr),
+        lease_clock::now() + config_.operation_timeout);
 }
 
 void release_events::retry_in(lease_clock::duration delay)
@@ -200,6 +221,7 @@ void release_events::retry_in(lease_clock::duration delay)
 void release_events::forked()
 {
     lanes_.reset();
+    cursor_ = 0;
     on(event::forked);
 }
 

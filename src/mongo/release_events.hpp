@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace colock::mongo::detail {
 
@@ -53,7 +54,11 @@ private:
     void ask_for_more();
     void received(const answer& got);
     void tell_of_changes(const answer& got);
+    /// Tells the observer once why there is no change stream.
+    void warn_of_polling(const answer& refusal);
     void close();
+    /// Tells the server that the change stream is not read any more.
+    void kill_cursor();
     void retry_in(lease_clock::duration delay);
     void arm_some();
     void note_way() noexcept;
@@ -70,6 +75,9 @@ private:
     asio::steady_timer retry_;
     plan_type plan_;
     std::shared_ptr<lanes> lanes_;
+    /// Name of the server that has the change stream.
+    std::string server_;
+    /// Id of the change stream's cursor on that server. 0: there is none.
     std::int64_t cursor_ = 0;
     std::atomic<waiting_by>& by_;
     /// The next part of what is due for keys is posted already.

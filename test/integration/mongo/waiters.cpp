@@ -1,10 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "go_between.hpp"
 #include "locker_scene.hpp"
 #include "mongo/query.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
 #include "support/relay.hpp"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -90,6 +92,118 @@ BOOST_AUTO_TEST_CASE(without_change_streams_waiters_poll)
     until([&] { return mongo::waiting(*by) == mongo::waiting_by::poll; });
     run(held.release(on_failure::raise));
     run(waiting.get(io).release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(refused_change_stream_is_replaced_by_polling, *boost::unit_test::precondition(has_fail_points))
+{
+    // 8000, 33: what other makes of servers call Unauthorized. CommandNotFound. Unrecognized pipeline stage.
+    for (const int code : {8000, 33, 59, 40324}) {
+        BOOST_TEST_CONTEXT("code " << code)
+        {
+            told->warnings.clear();
+            const auto ours = add();
+            const auto by = last;
+            const auto theirs = add();
+            auto held = run(theirs.acquire("k"));
+            fail(R"({"failCommands":["aggregate"],"errorCode":)" + std::to_string(code) + '}');
+            auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
+            until([&] { return mongo::waiting(*by) == mongo::waiting_by::poll; });
+            BOOST_TEST(told->warnings.size() == 1U);
+            BOOST_TEST(told->warned_of("code " + std::to_string(code)));
+            run(held.release(on_failure::raise));
+            run(waiting.get(io).release(on_failure::raise));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(
+    temporarily_refused_change_stream_is_opened_later, *boost::unit_test::precondition(has_fail_points))
+{
+    const auto ours = add();
+    const auto by = last;
+    const auto theirs = add();
+    auto held = run(theirs.acquire("k"));
+    // TemporarilyUnavailable.
+    fail(R"({"failCommands":["aggregate"],"errorCode":365})");
+    auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
+    until([&] { return mongo::waiting(*by) == mongo::waiting_by::change_stream; });
+    BOOST_TEST(told->warnings.empty());
+    run(held.release(on_failure::raise));
+    run(waiting.get(io).release(on_failure::raise));
+}
+
+namespace {
+
+/// A server whose commands for cursors a test sees and answers.
+struct seen_cursors : mongo_scene
+{
+    seen_cursors()
+    {
+        between.say([this](const go_between::request& what) {
+            ++commands[std::string(what.command)];
+            if (what.command == "killCursors")
+                killed = what.text;
+            // The upstream server forgets the cursor together with the connection that opened it.
+            if (what.command == "aggregate")
+                return mongo::detail::document::from_json(
+                    R"({"ok":1,"cursor":{"id":{"$numberLong":"4711"},"ns":"colock.locks","firstBatch":[]}})");
+            if (what.command == "getMore")
+                return mongo::detail::document::from_json(more);
+            return what.carry_out();
+        });
+    }
+
+    go_between between{io, server->port()};
+    std::map<std::string, int> commands;
+    std::string killed;
+    std::string more = R"({"ok":1,"cursor":{"id":{"$numberLong":"4711"},"ns":"colock.locks","nextBatch":[]}})";
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(change_stream_whose_every_get_more_fails_is_opened_less_and_less_often, seen_cursors)
+{
+    more = R"({"ok":0,"code":237,"errmsg":"cursor killed"})";
+    const auto ours = add(options(mongodb_url(between.port()))), theirs = add();
+    auto held = run(theirs.acquire("k", {.ttl = 1h}));
+    auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
+    const auto begun = lease_clock::now();
+    until([&] { return lease_clock::now() - begun > 4s; });
+    // 100 ms between attempts would be about 40 of them.
+    BOOST_TEST(commands["aggregate"] >= 3);
+    BOOST_TEST(commands["aggregate"] <= 10);
+    run(held.release(on_failure::raise));
+    run(waiting.get(io).release(on_failure::raise));
+}
+
+BOOST_FIXTURE_TEST_CASE(cursor_of_a_change_stream_is_killed_when_nobody_waits_any_more, seen_cursors)
+{
+    const auto ours = add(options(mongodb_url(between.port())));
+    const auto by = last;
+    const auto theirs = add();
+    auto held = run(theirs.acquire("k"));
+    auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(100ms)}));
+    until([&] { return mongo::waiting(*by) == mongo::waiting_by::change_stream; });
+    run(held.release(on_failure::raise));
+    run(waiting.get(io).release(on_failure::raise));
+    until([&] { return mongo::waiting(*by) == mongo::waiting_by::nothing && !killed.empty(); });
+    BOOST_TEST(commands["killCursors"] == 1);
+    BOOST_TEST(killed.find("4711") != std::string::npos, killed);
+    BOOST_TEST(killed.find("locks") != std::string::npos, killed);
+}
+
+BOOST_FIXTURE_TEST_CASE(cursor_of_a_change_stream_is_killed_at_shutdown, seen_cursors)
+{
+    const auto ours = add(options(mongodb_url(between.port())));
+    const auto by = last;
+    const auto theirs = add();
+    auto held = run(theirs.acquire("k"));
+    auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(100ms)}));
+    until([&] { return mongo::waiting(*by) == mongo::waiting_by::change_stream; });
+    run(ours.shutdown());
+    BOOST_CHECK_THROW(static_cast<void>(waiting.get(io)), error);
+    until([&] { return !killed.empty(); });
+    run(held.release(on_failure::raise));
 }
 
 BOOST_AUTO_TEST_CASE(what_was_released_while_there_was_no_change_stream_is_heard_of_when_there_is)
