@@ -27,7 +27,6 @@ constexpr lease_clock::duration longest_wait = 10s;
 /// For which a server waits for the next change.
 constexpr auto longest_answer = 1000ms;
 
-
 std::int64_t cursor_of(const answer& got)
 {
     bson_iter_t top;
@@ -41,48 +40,16 @@ std::int64_t cursor_of(const answer& got)
 
 release_events::release_events(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
     remote::reports& told, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by)
-    : strand_(strand), owner_(owner), config_(config), reports_(told), requests_(requests), sources_(sources),
-      retry_(strand), by_(by)
+    : listening_loop(
+          strand, owner, requests, sources, config.idle_timeout == 0ms ? lease_clock::duration::zero() : stream_linger),
+      config_(config), reports_(told), requests_(requests), by_(by)
 {
     sources_.poll(true);
 }
 
-void release_events::on(event what)
+void release_events::note_decision()
 {
-    using kind = plan_type::action::kind;
-    const auto decided = plan_.next(what, {.wanted = !sources_.empty(), .requests = requests_.plan().current()});
-    note_way();
-    switch (decided.what) {
-    case kind::none:
-        return;
-    case kind::connect:
-        connect();
-        return;
-    case kind::connect_requests:
-        requests_.on(primary::event::wanted);
-        return;
-    case kind::listen:
-    case kind::listen_elsewhere:
-        arm_some();
-        return;
-    case kind::close:
-        close();
-        return;
-    case kind::ask_anew:
-        sources_.begin_round();
-        return;
-    case kind::wait:
-        retry_in(decided.delay);
-        return;
-    case kind::stop_waiting:
-        retry_.cancel();
-        return;
-    }
-}
-
-void release_events::note_way() noexcept
-{
-    const auto now = polls() ? waiting_by::poll : plan_.ready() ? waiting_by::change_stream : waiting_by::nothing;
+    const auto now = polls() ? waiting_by::poll : plan().ready() ? waiting_by::change_stream : waiting_by::nothing;
     by_.store(now, std::memory_order_relaxed);
 }
 
@@ -96,7 +63,7 @@ void release_events::follow_requests()
         return;
     }
     // It was opened on the server before.
-    on(plan_.ready() ? event::requests_elsewhere : event::requests_here);
+    on(plan().ready() ? event::requests_elsewhere : event::requests_here);
 }
 
 void release_events::connect()
@@ -129,7 +96,7 @@ void release_events::opened(const answer& got)
         return;
     }
     if (meaning == verdict::later || meaning == verdict::unknown) {
-        close();
+        disconnect();
         return;
     }
     // A failed login says nothing about change streams.
@@ -165,7 +132,7 @@ void release_events::received(const answer& got)
     if (judge(got) == verdict::done)
         cursor_ = cursor_of(got);
     if (judge(got) != verdict::done || cursor_ == 0) {
-        close();
+        disconnect();
         return;
     }
     // Only now: a server may open change streams and refuse every getMore.
@@ -187,7 +154,7 @@ void release_events::tell_of_changes(const answer& got)
         wake_all(sources_.changed(keys));
 }
 
-void release_events::close()
+void release_events::disconnect()
 {
     kill_cursor();
     if (const auto old = std::exchange(lanes_, nullptr))
@@ -209,15 +176,6 @@ void release_events::kill_cursor()
         lease_clock::now() + config_.operation_timeout);
 }
 
-void release_events::retry_in(lease_clock::duration delay)
-{
-    retry_.expires_after(delay);
-    retry_.async_wait([self = owner_.keep(*this)](const error_code& code) {
-        if (!code)
-            self->on(event::due);
-    });
-}
-
 void release_events::forked()
 {
     lanes_.reset();
@@ -228,55 +186,21 @@ void release_events::forked()
 // The keys.
 
 /// The stream tells of all of them; whoever has begun to wait before it did has to look again.
-void release_events::arm_some()
+void release_events::listen()
 {
     const auto idle = sources_.take_idle(most_per_turn);
     wake_all(sources_.arm(idle));
     if (idle.size() < most_per_turn)
         return;
     asio::post(strand_, [self = owner_.keep(*this)] {
-        if (self->plan_.ready())
-            self->arm_some();
+        if (self->plan().ready())
+            self->listen();
     });
 }
 
-void release_events::sweep()
+std::optional<lease_clock::duration> release_events::max_wait() const
 {
-    const bool more = forget_unused();
-    if (!wake_those_due() && !more)
-        return;
-    if (std::exchange(sweeping_, true))
-        return;
-    asio::post(strand_, [self = owner_.keep(*this)] {
-        self->sweeping_ = false;
-        self->sweep();
-        self->owner_.arm_turn();
-    });
-}
-
-bool release_events::forget_unused()
-{
-    const auto& requests = requests_.plan();
-    const bool lingers = !requests.retired() && !requests.closes() && config_.idle_timeout != 0ms;
-    return sources_
-        .forget_unused(lease_clock::now(), lingers ? stream_linger : lease_clock::duration::zero(), most_per_turn)
-        .more;
-}
-
-bool release_events::wake_those_due()
-{
-    bool more = false;
-    if (polls()) {
-        // Those who had begun to wait before it was known that they have to poll.
-        const auto unknown = sources_.take_idle(most_per_turn);
-        more = !unknown.empty();
-        wake_all(sources_.wake(unknown));
-    }
-    const auto longest = polls() ? lease_clock::duration(config_.poll_interval) : longest_wait;
-    auto due = sources_.take_due(lease_clock::now() - longest, most_per_turn);
-    more = more || due.size() >= most_per_turn;
-    wake_all(std::move(due));
-    return more;
+    return polls() ? lease_clock::duration(config_.poll_interval) : longest_wait;
 }
 
 } // namespace colock::mongo::detail

@@ -174,7 +174,7 @@ void client::context_forked() noexcept
         return;
     run().talks.forked();
     end_inherited();
-    on_strand(*this, [waits = sources().drop_all()](client&) mutable { wake_all(std::move(waits)); });
+    on_strand(*this, [waits = sources().drop_all()](client&) mutable { remote::wake_all(std::move(waits)); });
 }
 
 } // namespace colock::zookeeper::detail

@@ -19,12 +19,6 @@ namespace colock::zookeeper::detail {
 
 using remote::most_per_turn;
 
-void wake_all(remote::wait_sources::completions ended)
-{
-    for (auto& each : ended)
-        each(woken{});
-}
-
 void watches::wake(remote::wait_sources::completions ended)
 {
     const bool is_waking = !ended_.empty();

@@ -60,7 +60,4 @@ private:
     std::deque<completion<woken>> ended_;
 };
 
-/// Tells all of them.
-void wake_all(remote::wait_sources::completions ended);
-
 } // namespace colock::zookeeper::detail
