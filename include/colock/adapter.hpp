@@ -184,12 +184,12 @@ public:
 
 protected:
     /// Tells that a connection to `address` is being made, and that no other exists: nothing that is under way has been
-    /// sent. This is the `trouble()` until `notify_connected`, `notify_ready` or `notify_reconnected`, unless there is
+    /// sent. This is the `trouble()` until `end_connecting`, `notify_ready` or `notify_reconnected`, unless there is
     /// another. Observers hear nothing.
     void notify_connecting(std::string_view address) noexcept;
-    /// Tells that the connection exists. Observers hear nothing: to be called where neither `notify_ready` nor
-    /// `notify_reconnected` is, as after a connection was closed for want of use.
-    void notify_connected() noexcept;
+    /// Tells that the connection exists, or is no longer being made. Observers hear nothing: to be called where neither
+    /// `notify_ready` nor `notify_reconnected` is, as after a connection was closed for want of use.
+    void end_connecting() noexcept;
     /// Ends the `trouble()`. To be called once: by an adapter that needs no connection when it is made.
     /// \param connected_at see `connected_at()`: the first connection stands since then, and until then nothing can
     /// have been carried out. Not given: what was asked for may have been sent already.

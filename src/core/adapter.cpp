@@ -246,7 +246,7 @@ void adapter::notify_connecting(std::string_view address) noexcept
     listeners_->connecting = std::move(why);
 }
 
-void adapter::notify_connected() noexcept
+void adapter::end_connecting() noexcept
 {
     const std::lock_guard guard(listeners_->mutex);
     listeners_->connecting = nullptr;

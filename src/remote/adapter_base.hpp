@@ -115,7 +115,7 @@ public:
     }
 
     void on_connecting(std::string_view address) noexcept final { notify_connecting(address); }
-    void on_connected() noexcept final { notify_connected(); }
+    void on_connecting_ended() noexcept final { end_connecting(); }
     /// Requests wait for the connection, and so have not been sent yet.
     void on_ready() noexcept final { notify_ready(lease_clock::now()); }
     void on_unreachable(const failure_ptr& why, std::string_view address) noexcept final

@@ -18,7 +18,7 @@ connection_news::item connection_news::opened() noexcept
         return item::reconnected;
     if (is_first)
         return item::ready;
-    return has_others ? item::none : item::connected;
+    return has_others ? item::none : item::connecting_ended;
 }
 
 connection_news::item connection_news::failed() noexcept
@@ -27,6 +27,11 @@ connection_news::item connection_news::failed() noexcept
         return item::none;
     is_lost_ = was_ready_;
     return item::unreachable;
+}
+
+connection_news::item connection_news::gave_up() const noexcept
+{
+    return open_ > 0 ? item::none : item::connecting_ended;
 }
 
 connection_news::item connection_news::lost() noexcept

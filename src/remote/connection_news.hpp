@@ -14,8 +14,8 @@ public:
         none,
         /// The first of the connections is being made, or the first since all were closed.
         connecting,
-        /// It exists. Observers are not told, as they have heard of no loss.
-        connected,
+        /// It exists, or nobody wants it any more. Observers are not told, because they have heard of no loss.
+        connecting_ended,
         ready,
         suspended,
         reconnected,
@@ -28,6 +28,8 @@ public:
     [[nodiscard]] item opened() noexcept;
     /// One could not be made. Whoever hears of this hears of the end of it.
     [[nodiscard]] item failed() noexcept;
+    /// One is no longer being made, because nobody wants it.
+    [[nodiscard]] item gave_up() const noexcept;
     /// One that stood has ended; news if it was the last.
     [[nodiscard]] item lost() noexcept;
     /// The same, and we have ended it: no news.

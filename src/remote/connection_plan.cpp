@@ -106,7 +106,8 @@ connection_plan::action connection_plan::again(demand by, connection_news::item 
 
 connection_plan::action connection_plan::rest(connection_news::item say) noexcept
 {
-    phase_ = phase::idle;
+    if (std::exchange(phase_, phase::idle) == phase::connecting && say == connection_news::item::none)
+        say = all_->gave_up();
     return {.what = action::kind::rest, .say = say};
 }
 

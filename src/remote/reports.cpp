@@ -16,8 +16,8 @@ void reports::tell(
     case item::connecting:
         events->on_connecting(address);
         return;
-    case item::connected:
-        events->on_connected();
+    case item::connecting_ended:
+        events->on_connecting_ended();
         return;
     case item::ready:
         events->on_ready();

@@ -19,7 +19,7 @@ class client_events
 public:
     virtual ~client_events() = default;
     virtual void on_connecting(std::string_view address) noexcept = 0;
-    virtual void on_connected() noexcept = 0;
+    virtual void on_connecting_ended() noexcept = 0;
     virtual void on_ready() noexcept = 0;
     /// An attempt to connect has failed. `why` is in words and has a code.
     virtual void on_unreachable(const failure_ptr& why, std::string_view address) noexcept = 0;

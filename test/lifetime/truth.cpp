@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(request_that_waits_for_the_first_connection_is_not_in_doubt
     // Closed for want of use, and made again.
     on.script->notify_connecting("here:1");
     BOOST_TEST(end_of_one() == not_connected);
-    on.script->notify_connected();
+    on.script->end_connecting();
     BOOST_TEST(end_of_one().starts_with("unknown"));
     on.script->notify_connecting("here:1");
     on.script->notify_unreachable(no_connection(), "here:1");

@@ -175,7 +175,7 @@ public:
     /// It has ended; what is granted from now on is tied to none.
     void end_session();
 
-    using adapter::notify_connected;
+    using adapter::end_connecting;
     using adapter::notify_connecting;
     using adapter::notify_ready;
     using adapter::notify_reconnected;

@@ -69,6 +69,23 @@ BOOST_AUTO_TEST_CASE(it_connects_when_somebody_wants_something_and_not_before)
     BOOST_TEST(step.plan.takes_requests());
 }
 
+BOOST_AUTO_TEST_CASE(end_of_an_attempt_that_nobody_wants_is_told)
+{
+    for (const auto how : {event::turn, event::refused}) {
+        steps step;
+        static_cast<void>(step(event::wanted));
+        BOOST_TEST((step.said == news::connecting));
+        step.now += 2s;
+        BOOST_TEST((step(how, nobody) == kind::rest));
+        BOOST_TEST((step.said == news::connecting_ended));
+        // There is nothing to tell of one that is closed.
+        step.open();
+        step.plan.close(step.now);
+        BOOST_TEST((step(event::turn, nobody) == kind::rest));
+        BOOST_TEST((step.said == news::none));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_loss_and_its_end_are_told_once_each)
 {
     steps step;
@@ -211,7 +228,7 @@ BOOST_AUTO_TEST_CASE(an_unused_one_is_closed_after_its_time_and_that_is_no_loss)
     BOOST_TEST((step(event::wanted) == kind::connect));
     BOOST_TEST((step.said == news::connecting));
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.said == news::connected));
+    BOOST_TEST((step.said == news::connecting_ended));
 }
 
 BOOST_AUTO_TEST_CASE(without_an_idle_timeout_it_is_closed_at_once_and_never_with_the_longest)
