@@ -45,8 +45,8 @@ struct answer
     void blame(const boost::system::error_code& failure, bool was_sent);
 };
 
-/// What the server says of a user or a password that it does not accept: AuthenticationFailed. We say it of a server
-/// that does not prove that it knows the password, too.
+/// AuthenticationFailed. The driver does not tell the server's own code of a failed authentication, and it reports
+/// alike a server that does not prove its knowledge of the password.
 inline constexpr std::int32_t authentication_failed = 18;
 
 /// ImmutableField: the code with which our statements fail on purpose if they may change nothing, as MongoDB says it.

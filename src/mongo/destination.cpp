@@ -22,6 +22,17 @@ uri_ptr uri_of(const std::string& hosts)
     return uri_ptr(mongoc_uri_new(("mongodb://" + hosts + options).c_str()));
 }
 
+/// Never as a part of the URL's text, in which they would have to be encoded.
+void set_credentials(mongoc_uri_t& url, const credentials& who)
+{
+    mongoc_uri_set_username(&url, who.user.c_str());
+    if (!who.password.empty())
+        mongoc_uri_set_password(&url, who.password.c_str());
+    mongoc_uri_set_auth_source(&url, who.source.c_str());
+    if (!who.mechanism.empty())
+        mongoc_uri_set_auth_mechanism(&url, who.mechanism.c_str());
+}
+
 /// The driver takes a part of a URL for what it looks like: a path for a socket's, a comma for another host.
 bool is_plain(const std::string& host)
 {
@@ -47,6 +58,8 @@ uri_ptr driver_uri(const destination& to)
     if (!made)
         made = uri_of("unnamed");
     BOOST_ASSERT_MSG(made, "the URL is put together by us");
+    if (to.as)
+        set_credentials(*made, *to.as);
     return made;
 }
 

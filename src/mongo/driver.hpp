@@ -9,4 +9,10 @@ namespace colock::mongo::detail {
 /// Thread safety: safe.
 void start_driver();
 
+/// Initializes what OpenSSL needs for an authentication. It would do so itself at the first one, which runs on a fiber
+/// with a small stack, and would block the event loop meanwhile.
+///
+/// Thread safety: safe.
+void prepare_cryptography();
+
 } // namespace colock::mongo::detail

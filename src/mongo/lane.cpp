@@ -2,7 +2,6 @@
 #include "mongo/lane.hpp"
 
 #include "mongo/driver.hpp"
-#include "mongo/login.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/assert.hpp>
@@ -53,7 +52,8 @@ void lane::live() noexcept
     mongoc_client_set_error_api(driver, MONGOC_ERROR_API_VERSION_2);
     while (!closing_) {
         if (task_ && !done_) {
-            perform(*driver);
+            requests_before_ = requests();
+            task_->perform(*driver);
             done_ = true;
         }
         fiber_.suspend();
@@ -61,20 +61,6 @@ void lane::live() noexcept
     // Without this it would take leave of the server, and select one to do so.
     mongoc_client_reset(driver);
     mongoc_client_destroy(driver);
-}
-
-void lane::perform(mongoc_client_t& driver) noexcept
-{
-    if (to_.as && !logged_in_) {
-        if (auto failed = to_.as->perform(driver, *this)) {
-            requests_before_ = requests();
-            task_->fail(std::move(*failed));
-            return;
-        }
-        logged_in_ = true;
-    }
-    requests_before_ = requests();
-    task_->perform(driver);
 }
 
 void lane::go_on()

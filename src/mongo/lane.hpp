@@ -33,7 +33,7 @@ public:
     virtual ~task() = default;
     /// On a lane's fiber: calls of the driver suspend it. Must not throw.
     virtual void perform(::_mongoc_client_t& driver) noexcept = 0;
-    /// It is not performed: the lane could not be logged in.
+    /// It is not performed: no connection could be authenticated.
     virtual void fail(answer why) noexcept = 0;
     /// It spoils, and that is what has become of the connection, as far as can be seen.
     /// \param was_sent some of it may have arrived at the server
@@ -102,7 +102,6 @@ private:
         const ::_mongoc_uri_t* url, const ::_mongoc_host_list_t* where, void* self, ::_bson_error_t* error);
 
     void live() noexcept;
-    void perform(::_mongoc_client_t& driver) noexcept;
     void go_on();
     void end_task();
     [[nodiscard]] std::size_t requests() const noexcept;
@@ -111,8 +110,7 @@ private:
 
     [[nodiscard]] bool aborts() const noexcept override;
     void suspend_until(lease_clock::time_point time) override;
-    [[nodiscard]] std::function<void()> waker() override;
-    [[nodiscard]] asio::any_io_executor strand() const override { return strand_; }
+    [[nodiscard]] std::function<void()> waker();
 
     asio::any_io_executor strand_;
     const destination to_;
@@ -122,9 +120,8 @@ private:
     lease_clock::time_point timer_at_ = lease_clock::time_point::max();
     std::shared_ptr<task> task_;
     lease_clock::time_point deadline_ = lease_clock::time_point::max();
-    /// The driver's one and only: it would make another, which nobody has logged in, when it finds this one closed.
+    /// The driver's one and only: it would make another by itself when it finds this one closed.
     std::shared_ptr<connection> link_;
-    bool logged_in_ = false;
     /// When the task was begun.
     std::size_t requests_before_ = 0;
     bool done_ = false;

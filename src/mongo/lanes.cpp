@@ -2,12 +2,20 @@
 #include "mongo/lanes.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace colock::mongo::detail {
 
+namespace {
+
+/// Longer than the driver takes to give up a connection that cannot be made.
+constexpr auto max_authentication = std::chrono::seconds(3);
+
+} // namespace
+
 lanes::lanes(const asio::any_io_executor& strand, destination to, std::size_t most)
-    : strand_(strand), to_(std::move(to)), most_(most)
+    : strand_(strand), to_(std::move(to)), most_(most), rest_(strand)
 {
 }
 
@@ -37,10 +45,40 @@ lane* lanes::take_free()
             return each;
         close(*each);
     }
-    if (open_.size() == most_)
+    if (!may_open())
         return nullptr;
-    open_.push_back(lane::make(strand_, to_, weak_from_this()));
-    return open_.back().get();
+    const auto made = open_.emplace_back(lane::make(strand_, to_, weak_from_this()));
+    if (!to_.as)
+        return made.get();
+    authenticate(*made);
+    return nullptr;
+}
+
+/// For the first task that waits; but another may be given the lane, and another lane the task.
+void lanes::authenticate(lane& made)
+{
+    unready_ = &made;
+    authentication_began_ = lease_clock::now();
+    authentication_ = std::make_shared<authentication>();
+    made.run(authentication_, std::min(waiting_.front().deadline, lease_clock::now() + max_authentication));
+}
+
+std::shared_ptr<authentication> lanes::end_authentication() noexcept
+{
+    unready_ = nullptr;
+    return std::exchange(authentication_, nullptr);
+}
+
+void lanes::fail_next(answer why)
+{
+    if (waiting_.empty())
+        return;
+    const auto next = std::move(waiting_.front());
+    waiting_.pop_front();
+    next.asked->fail(std::move(why));
+    next.asked->performed();
+    if (auto following = next.asked->take_next())
+        ask(std::move(following), next.deadline);
 }
 
 void lanes::give_up(const task& asked)
@@ -71,10 +109,34 @@ void lanes::on_free(lane& which, bool spoiled)
     const auto is_it = [&](const auto& each) { return &*each == &which; };
     if (std::ranges::find_if(open_, is_it) == open_.end())
         return;
+    const auto ended = &which == unready_ ? end_authentication() : nullptr;
     if (spoiled)
         std::erase_if(open_, is_it);
     else
         free_.push_back(&which);
+    if (ended && spoiled)
+        fail_next(ended->take_failure());
+    else if (ended)
+        rest();
+    go_on();
+}
+
+void lanes::rest()
+{
+    const auto now = lease_clock::now();
+    rests_ = true;
+    rest_.expires_at(saturating_add(now, now - authentication_began_));
+    rest_.async_wait([weak = weak_from_this()](const boost::system::error_code& failed) {
+        const auto self = weak.lock();
+        if (failed || !self)
+            return;
+        self->rests_ = false;
+        self->go_on();
+    });
+}
+
+void lanes::go_on()
+{
     run_next();
     if (has_room() && room_)
         room_();
@@ -104,6 +166,8 @@ void lanes::close_free()
 void lanes::close_all()
 {
     free_.clear();
+    end_authentication();
+    rest_.cancel();
     const auto waiting = std::exchange(waiting_, {});
     for (const auto& each : std::exchange(open_, {}))
         each->close();

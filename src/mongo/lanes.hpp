@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "mongo/authentication.hpp"
 #include "mongo/lane.hpp"
 
 #include <colock/clock.hpp>
@@ -17,6 +18,10 @@ namespace colock::mongo::detail {
 
 /// Some lanes to one server. What is asked waits for one in the order in which it was asked; one that was spoiled is
 /// replaced when the next is needed.
+///
+/// Where lanes authenticate, they do so one at a time, with pauses, and before they are given anything. libmongoc 1.23
+/// hashes the password for each of them, which blocks the event loop. In between it goes on, and what is asked is sent
+/// on the lanes that are ready.
 ///
 /// Thread safety: none; belongs to the strand.
 class lanes final : public std::enable_shared_from_this<lanes>, public lane_owner
@@ -42,10 +47,7 @@ public:
     /// Nobody waits for it any more: it is withdrawn, or fails with its lane.
     void give_up(const task& asked);
     /// What is asked now does not wait.
-    [[nodiscard]] bool has_room() const noexcept
-    {
-        return waiting_.empty() && (!free_.empty() || open_.size() < most_);
-    }
+    [[nodiscard]] bool has_room() const noexcept { return waiting_.empty() && (!free_.empty() || may_open()); }
 
     [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
     [[nodiscard]] std::size_t under_way() const noexcept { return open_.size() - free_.size(); }
@@ -66,7 +68,16 @@ private:
 
     void on_free(lane& which, bool spoiled) override;
     void on_stale(lane& which) override;
+    [[nodiscard]] bool may_open() const noexcept { return open_.size() < most_ && !unready_ && !rests_; }
+    void authenticate(lane& made);
+    std::shared_ptr<authentication> end_authentication() noexcept;
+    /// Authenticates no lane for as long as the last one took, so that the event loop and the server keep up.
+    void rest();
+    /// Fails the first task that waits, if there is one.
+    void fail_next(answer why);
     void run_next();
+    /// The same, and tells if more can be asked.
+    void go_on();
     [[nodiscard]] lane* take_free();
     void close(lane& which);
 
@@ -79,6 +90,12 @@ private:
     std::vector<std::shared_ptr<lane>> open_;
     /// The one used last is used next: the others grow old.
     std::vector<lane*> free_;
+    /// The lane that is not authenticated yet, and its task; null if all are.
+    const lane* unready_ = nullptr;
+    std::shared_ptr<authentication> authentication_;
+    lease_clock::time_point authentication_began_{};
+    lease_timer rest_;
+    bool rests_ = false;
 };
 
 } // namespace colock::mongo::detail

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/primary.hpp"
 
+#include "mongo/driver.hpp"
 #include "mongo/hello.hpp"
 
 #include <boost/asio/error.hpp>
@@ -25,9 +26,11 @@ primary::primary(const asio::any_io_executor& strand, remote::parts_owner& owner
       room_(std::move(room)), tls_files_(config.tls)
 {
     const auto& who = config.where;
-    if (!who.user.empty())
-        login_.emplace(credentials{
-            .user = who.user, .password = who.password, .source = who.auth_source, .mechanism = who.auth_mechanism});
+    if (who.user.empty())
+        return;
+    prepare_cryptography();
+    credentials_ = std::make_shared<const credentials>(credentials{
+        .user = who.user, .password = who.password, .source = who.auth_source, .mechanism = who.auth_mechanism});
 }
 
 bool primary::has_room() noexcept
@@ -161,7 +164,7 @@ void primary::found(const finding& what)
         return;
     }
     where_ = what.at;
-    where_.as = login_ ? &*login_ : nullptr;
+    where_.as = credentials_;
     clock_.heard(what.server_time, what.asked);
     is_member_ = !what.replica_set.empty();
     lanes_ = std::make_shared<lanes>(strand_, where_, config_.connections);

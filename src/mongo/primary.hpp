@@ -3,7 +3,6 @@
 
 #include "mongo/failures.hpp"
 #include "mongo/lanes.hpp"
-#include "mongo/login.hpp"
 #include "mongo/scout.hpp"
 #include "mongo/server_check.hpp"
 #include "mongo/server_clock.hpp"
@@ -82,7 +81,7 @@ private:
     const std::function<void()> room_;
     remote::tls_files tls_files_;
     std::optional<asio::ssl::context> tls_;
-    std::optional<login> login_;
+    std::shared_ptr<const credentials> credentials_;
     bool is_member_ = false;
     /// The last server that carries our commands out as they are meant; empty: none. So do those that follow it, but
     /// each has its own code.

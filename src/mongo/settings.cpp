@@ -4,7 +4,7 @@
 #include "core/option_errors.hpp"
 #include "remote/tls.hpp"
 
-#include <algorithm>
+#include <bson/bson.h>
 
 namespace colock::mongo::detail {
 
@@ -13,6 +13,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr auto backend = "mongodb";
+/// What MongoDB calls the source of users that others know.
+constexpr auto external = "$external";
 
 void check_range(const char* name, milliseconds value, milliseconds from)
 {
@@ -61,6 +63,39 @@ void use_tls_files(settings& all)
     remote::check_tls_options(all.tls, backend);
     if (!where.tls && all.tls != tls_options{})
         refuse("TLS files are given, but the URL asks for no TLS; write tls=true");
+    if (where.auth_mechanism == x509_mechanism && all.tls.certificate_file.empty())
+        refuse("MONGODB-X509 needs a certificate: give tlsCertificateKeyFile, or options::tls");
+}
+
+/// The user is none of a database of the server.
+bool is_external(const location& where)
+{
+    return where.auth_mechanism == x509_mechanism || where.auth_mechanism == "PLAIN";
+}
+
+/// The driver takes text that ends with NUL, and no other than UTF-8.
+bool is_text(const std::string& what)
+{
+    return bson_utf8_validate(what.data(), what.size(), false);
+}
+
+void check_credentials(const location& where)
+{
+    const bool is_x509 = where.auth_mechanism == x509_mechanism;
+    if (is_x509 && (where.user.empty() || !where.password.empty()))
+        refuse("MONGODB-X509 needs a user, which is the subject of the certificate, and no password");
+    if (!is_x509 && where.user.empty() != where.password.empty())
+        refuse("a user is given without a password, or a password without a user");
+    if (!is_text(where.user) || !is_text(where.password) || !is_text(where.auth_source))
+        refuse("the user, the password or the authSource is not UTF-8, or holds NUL");
+    if (!is_external(where))
+        return;
+    if (where.user.empty())
+        refuse("the URL has authMechanism=" + where.auth_mechanism + ", but there is no user");
+    if (!where.tls)
+        refuse("authMechanism=" + where.auth_mechanism + " is accepted over TLS only; write tls=true");
+    if (!where.auth_source.empty() && where.auth_source != external)
+        refuse("with authMechanism=" + where.auth_mechanism + " the authSource is $external, or left out");
 }
 
 } // namespace
@@ -75,10 +110,9 @@ settings::settings(const options& given)
         where.user = given.user;
     if (!given.password.empty())
         where.password = given.password;
-    if (where.user.empty() != where.password.empty())
-        refuse("a user is given without a password, or a password without a user");
+    check_credentials(where);
     if (where.auth_source.empty())
-        where.auth_source = where.database.empty() ? "admin" : where.database;
+        where.auth_source = is_external(where) ? external : where.database.empty() ? "admin" : where.database;
 
     if (database.empty())
         database = where.database.empty() || is_servers_own(where.database) ? "colock" : where.database;

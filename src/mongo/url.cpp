@@ -4,11 +4,15 @@
 #include <boost/algorithm/string/predicate.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace colock::mongo::detail {
 
 namespace {
+
+/// GSSAPI, MONGODB-AWS and MONGODB-OIDC ask other servers, and the driver blocks the thread meanwhile.
+constexpr std::array<std::string_view, 4> mechanisms{"SCRAM-SHA-256", "SCRAM-SHA-1", "PLAIN", x509_mechanism};
 
 bool parse_switch(const remote::url& from, std::string_view name, std::string_view value)
 {
@@ -27,8 +31,9 @@ void parse_parameter(const remote::url& from, location& where, std::string_view 
     } else if (is("authSource")) {
         where.auth_source = value;
     } else if (is("authMechanism")) {
-        if (value != "SCRAM-SHA-256" && value != "SCRAM-SHA-1")
-            from.refuse("the URL's authMechanism is neither SCRAM-SHA-256 nor SCRAM-SHA-1; others are not supported");
+        if (std::ranges::find(mechanisms, value) == mechanisms.end())
+            from.refuse("the URL's authMechanism is none of SCRAM-SHA-256, SCRAM-SHA-1, PLAIN and MONGODB-X509; others "
+                        "would block the thread");
         where.auth_mechanism = value;
     } else if (is("tls") || is("ssl")) {
         where.tls = parse_switch(from, "tls", value);
@@ -59,10 +64,8 @@ location parse_url(std::string_view url)
 
     location where;
     auto [user, password] = from.who();
-    if (user.empty() ? password.has_value() : !password || password->empty())
-        from.refuse("the URL has a user without a password, or a password without a user");
     where.user = std::move(user);
-    where.password = std::move(password).value_or("");
+    where.password = password.value_or("");
     where.hosts = from.hosts("27017");
     where.database = from.decoded(from.path(), "database");
 
@@ -87,6 +90,10 @@ location parse_url(std::string_view url)
             from.refuse("the URL's parameter " + name + (value.empty() ? " has no value" : " is given twice"));
         names.push_back(std::move(name));
     }
+    const bool needs_password = !where.user.empty() && where.auth_mechanism != x509_mechanism;
+    if (password.has_value() != needs_password || !where.password.empty() != needs_password)
+        from.refuse("the URL has a user without a password, or a password without a user, or a password with "
+                    "authMechanism=MONGODB-X509");
     if (where.direct && where.hosts.size() > 1)
         from.refuse("the URL names several hosts, and asks for a direct connection, which is to one");
     if (!where.tls && !(where.ca_file.empty() && where.certificate_key_file.empty()))

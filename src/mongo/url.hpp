@@ -13,6 +13,9 @@ namespace colock::mongo::detail {
 
 using remote::endpoint;
 
+/// The mechanism in which the certificate of the client replaces the password.
+inline constexpr std::string_view x509_mechanism = "MONGODB-X509";
+
 /// Where servers are, and who we are to them.
 struct location
 {

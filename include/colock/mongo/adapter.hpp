@@ -23,8 +23,13 @@ struct options
     /// `%2C`. Parameters, each at most once:
     /// - `replicaSet`: the name that every member must have
     /// - `directConnection=true`: the one host that is named, whatever it says of others
-    /// - `authSource`: the database that knows the user; default: the database of the path, else `admin`
-    /// - `authMechanism`: `SCRAM-SHA-256` or `SCRAM-SHA-1`; default: what the server has for the user
+    /// - `authSource`: the database that knows the user; default: the database of the path, else `admin`; with `PLAIN`
+    ///   and `MONGODB-X509` always `$external`
+    /// - `authMechanism`: `SCRAM-SHA-256` or `SCRAM-SHA-1`; default: what the server has for the user. `PLAIN`, for
+    /// LDAP,
+    ///   with `tls=true` only. `MONGODB-X509`, with a certificate for the client; the user is the subject of the
+    ///   certificate, and there is no password. `GSSAPI`, `MONGODB-AWS` and others are refused: they would block the
+    ///   thread
     /// - `tls=true`, `tlsCAFile`, `tlsCertificateKeyFile`: see `tls`
     /// - `w=majority`, `appName`, `retryWrites`, `retryReads`: accepted, and of no consequence
     ///
@@ -38,7 +43,7 @@ struct options
     /// time series, or has a collation, a unique index besides that of `_id`, or a validator that refuses colock's
     /// documents.
     std::string collection = "locks";
-    /// In place of those in the URL.
+    /// In place of those in the URL; UTF-8.
     std::string user{};
     std::string password{};
     /// Used with `tls=true` only, beside the URL's files. The host is that of the URL, or the one by which the replica

@@ -19,6 +19,10 @@ struct guarded_server
         create(open, "admin", "me", "secret, =", R"(["SCRAM-SHA-1", "SCRAM-SHA-256"])");
         create(open, "admin", "old", "secret", R"(["SCRAM-SHA-1"])");
         create(open, "elsewhere", "there", "secret", R"(["SCRAM-SHA-256"])");
+        create(open, "admin", "accented",
+            "s\xc3\xa9"
+            "cret",
+            R"(["SCRAM-SHA-256"])");
         running.kill();
         running.start({"--auth"});
     }

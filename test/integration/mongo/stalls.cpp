@@ -26,13 +26,15 @@ struct brisk_scene : mongo_scene
         return under_way.get(io);
     }
     void until(const std::function<bool()>& reached) { longest = std::max(longest, longest_until(io, reached)); }
-    void check(const std::function<void()>& act)
+    void check(const std::function<void()>& act, std::chrono::milliseconds limit = most_cpu)
     {
-        check_brisk([&] {
-            longest = {};
-            act();
-            return longest;
-        });
+        check_brisk(
+            [&] {
+                longest = {};
+                act();
+                return longest;
+            },
+            limit);
     }
     [[nodiscard]] mongo::options impatient(std::uint16_t port) const
     {
@@ -85,20 +87,24 @@ BOOST_AUTO_TEST_CASE(the_loop_goes_on_while_connections_are_made_used_and_closed
     });
 }
 
-BOOST_AUTO_TEST_CASE(the_loop_goes_on_while_passwords_are_hashed)
+BOOST_AUTO_TEST_CASE(login_blocks_the_loop_for_one_hash_of_the_password_at_a_time)
 {
-    check([&] {
-        const guarded_server guarded;
-        const auto at = "127.0.0.1:" + std::to_string(guarded.running.port());
-        const auto ours = add({.url = "mongodb://old:secret@" + at}),
-                   theirs = add({.url = "mongodb://there:secret@" + at + "/elsewhere?authMechanism=SCRAM-SHA-256"}),
-                   nobody = add({.url = "mongodb://old:wrong@" + at});
-        pass(ours);
-        pass(theirs);
-        check_fails(nobody);
-        for (const auto& each : {ours, theirs, nobody})
-            close(each);
-    });
+    // The exception that docs/mongodb.md states: 18 to 65 ms, depending on the machine.
+    constexpr auto limit = 100ms;
+    check(
+        [&] {
+            const guarded_server guarded;
+            const auto at = "127.0.0.1:" + std::to_string(guarded.running.port());
+            const auto ours = add({.url = "mongodb://old:secret@" + at}),
+                       theirs = add({.url = "mongodb://there:secret@" + at + "/elsewhere?authMechanism=SCRAM-SHA-256"}),
+                       nobody = add({.url = "mongodb://old:wrong@" + at});
+            pass(ours);
+            pass(theirs);
+            check_fails(nobody);
+            for (const auto& each : {ours, theirs, nobody})
+                close(each);
+        },
+        limit);
 }
 
 BOOST_AUTO_TEST_CASE(the_loop_goes_on_while_the_server_is_away)

@@ -1,11 +1,13 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "remote/tls.hpp"
 
+#include "locker_scene.hpp"
 #include "mongo/scout.hpp"
 #include "scene.hpp"
 #include "server.hpp"
 #include "support/certificates.hpp"
 #include "support/relay.hpp"
+#include "support/rig.hpp"
 
 #include <boost/asio/ssl/error.hpp>
 #include <boost/test/unit_test.hpp>
@@ -77,6 +79,29 @@ BOOST_AUTO_TEST_CASE(only_a_trusted_server_with_the_right_name_is_spoken_to)
     is_not_trusted(by_address);
     secured by_name(named.port(), known.file("ca.pem"), "named.example");
     BOOST_TEST(by_name.test.say(ping).what == kind::done, by_name.test.last->got().why);
+}
+
+BOOST_FIXTURE_TEST_CASE(certificate_of_the_client_replaces_the_password, mongo_scene)
+{
+    const certificates known;
+    own.emplace(std::vector<std::string>{"--sync-on-commit"});
+    server = &*own;
+    static_cast<void>(ask(
+        R"({"createUser":"CN=x","roles":[{"role":"root","db":"admin"}],"mechanisms":["MONGODB-X509"]})", "$external"));
+    auto secured_by = with_tls(known, "right");
+    secured_by.insert(secured_by.end(), {"--tls-ca-file", known.file("ca.pem"), "--auth"});
+    server->kill();
+    server->start(secured_by);
+    const auto add_as = [&](const std::string& user) {
+        auto how = options("mongodb://" + user + "@127.0.0.1:" + std::to_string(server->port()) +
+                           "/?directConnection=true&tls=true&authMechanism=MONGODB-X509");
+        how.tls = {.ca_file = known.file("ca.pem"),
+            .certificate_file = known.file("right.pem"),
+            .key_file = known.file("right.key")};
+        return add(how);
+    };
+    run(run(add_as("CN%3Dx").acquire("k")).release(on_failure::raise));
+    COLOCK_THROWS(create_error, errc::access_denied, run(add_as("CN%3Dy").acquire("k")));
 }
 
 BOOST_AUTO_TEST_CASE(tls_is_not_spoken_with_those_who_do_not)

@@ -5,6 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <memory>
 #include <string>
 
 #include <mongoc/mongoc.h>
@@ -44,6 +45,21 @@ BOOST_AUTO_TEST_CASE(what_no_url_can_name_is_a_destination_too)
     BOOST_TEST(named_by_driver({.host = std::string(300, 'a'), .port = "1"}) == "unnamed:27017");
     for (const auto& port : {"", "0", "65536", "x", "1/?tls=true", "1,b"})
         BOOST_TEST(named_by_driver({.host = "a", .port = port}) == "unnamed:27017");
+}
+
+BOOST_AUTO_TEST_CASE(credentials_are_those_of_the_client_and_in_no_url)
+{
+    start_driver();
+    const credentials who{.user = "me@%:/", .password = "s%40cret?&\xc3\xa9", .source = "users", .mechanism = "PLAIN"};
+    const auto made = driver_uri({.host = "h", .port = "1", .as = std::make_shared<const credentials>(who)});
+    BOOST_TEST(mongoc_uri_get_username(made.get()) == who.user);
+    BOOST_TEST(mongoc_uri_get_password(made.get()) == who.password);
+    BOOST_TEST(mongoc_uri_get_auth_source(made.get()) == who.source);
+    BOOST_TEST(mongoc_uri_get_auth_mechanism(made.get()) == who.mechanism);
+    BOOST_TEST(std::string(mongoc_uri_get_string(made.get())).find("cret") == std::string::npos);
+    const auto without = driver_uri({.host = "h", .port = "1"});
+    BOOST_TEST(!mongoc_uri_get_username(without.get()));
+    BOOST_TEST(!mongoc_uri_get_auth_mechanism(without.get()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

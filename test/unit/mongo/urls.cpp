@@ -62,7 +62,11 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_used_is_refused_without_repeating_it)
     for (const std::string text : {"h:27017", "redis://h", "mongodb://", "mongodb://h,", "mongodb://h:0",
              "mongodb://secret@h", "mongodb://:secret@h", "mongodb://me:@h", "mongodb://h/?secret=1",
              "mongodb://h/?secret", "mongodb://h/#secret", "mongodb://h/?tls=secret", "mongodb://h/?w=1",
-             "mongodb://h/?authMechanism=PLAIN", "mongodb://a,b/?directConnection=true",
+             "mongodb://h/?authMechanism=PLAIN", "mongodb://me:secret@h/?authMechanism=PLAIN",
+             "mongodb://me:secret@h/?tls=true&authMechanism=PLAIN&authSource=secret",
+             "mongodb://me:secret@h/?tls=true&authMechanism=GSSAPI", "mongodb://h/?tls=true&authMechanism=GSSAPI",
+             "mongodb://me:secret@h/?tls=true&authMechanism=MONGODB-AWS",
+             "mongodb://h/?tls=true&authMechanism=MONGODB-OIDC", "mongodb://a,b/?directConnection=true",
              "mongodb://h/?tlsCAFile=secret", "mongodb+srv://secret.example", "mongodb://h/a%00secret",
              "MongoDB+SRV://secret.example", "mongodb://h1/secret,h2", "mongodb://h1:1/secret,h2:1/secret",
              "mongodb://me:12/secret@h", "mongodb://me:secret@h1,me:secret@h2", "mongodb://%2Fsecret.sock",
@@ -93,6 +97,25 @@ BOOST_AUTO_TEST_CASE(the_path_names_the_database_unless_it_is_the_servers_own)
     BOOST_TEST(settings({.url = "mongodb://u:p@h/locks?authSource=users"}).where.auth_source == "users");
 }
 
+BOOST_AUTO_TEST_CASE(mechanisms_with_users_of_other_systems_need_tls)
+{
+    const auto plain = settings({.url = "mongodb://me:secret@h/locks?tls=true&authMechanism=PLAIN"});
+    BOOST_TEST(plain.where.auth_source == "$external");
+    const std::string x509 = "mongodb://CN%3Dme@h/?tls=true&authMechanism=MONGODB-X509";
+    const colock::tls_options certified{.certificate_file = "/me.pem", .key_file = "/me.key"};
+    const auto certificate = settings({.url = x509 + "&authSource=%24external", .tls = certified});
+    BOOST_TEST(certificate.where.user == "CN=me");
+    BOOST_TEST(certificate.where.password == "");
+    BOOST_TEST(certificate.where.auth_source == "$external");
+    BOOST_TEST(settings({.url = x509 + "&tlsCertificateKeyFile=/me.pem"}).where.auth_source == "$external");
+    check_refused({.url = x509});
+    check_refused({.url = x509, .password = "secret", .tls = certified});
+    check_refused({.url = x509 + "&authSource=admin", .tls = certified});
+    check_refused({.url = "mongodb://h/?tls=true&authMechanism=MONGODB-X509", .tls = certified});
+    check_refused({.url = "mongodb://me:secret@h/?tls=true&authMechanism=MONGODB-X509", .tls = certified});
+    check_refused({.url = "mongodb://CN%3Dme@h/?authMechanism=MONGODB-X509"});
+}
+
 BOOST_AUTO_TEST_CASE(options_out_of_their_ranges_are_refused)
 {
     const std::string url = "mongodb://h";
@@ -105,6 +128,9 @@ BOOST_AUTO_TEST_CASE(options_out_of_their_ranges_are_refused)
     check_refused({.url = url, .collection = std::string(121, 'a')});
     check_refused({.url = url, .user = "me"});
     check_refused({.url = url, .password = "secret"});
+    check_refused({.url = url, .user = "me", .password = std::string("secret\0", 7)});
+    check_refused({.url = url, .user = "me", .password = "secret\xe9"});
+    check_refused({.url = url, .user = "me\xe9", .password = "secret"});
     check_refused({.url = url, .tls = {.ca_file = "/secret"}});
     check_refused({.url = url, .operation_timeout = 9ms});
     check_refused({.url = url, .connect_timeout = 2h});

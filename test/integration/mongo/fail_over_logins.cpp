@@ -1,0 +1,120 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "guarded_server.hpp"
+#include "locker_scene.hpp"
+#include "loop_time.hpp"
+#include "support/relay.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace colock::testing {
+namespace {
+
+/// NotWritablePrimary, as a message of the protocol.
+std::string not_primary()
+{
+    const auto body = document::from_json(R"({"ok": 0, "code": 10107, "errmsg": "not primary"})");
+    const auto text = [](std::int32_t number) {
+        std::string made;
+        for (int shift = 0; shift < 32; shift += 8)
+            made += static_cast<char>(static_cast<std::uint32_t>(number) >> shift & 0xff);
+        return made;
+    };
+    constexpr std::int32_t op_msg = 2013;
+    const auto size = static_cast<std::int32_t>(body.get()->len);
+    return text(21 + size) + text(1) + text(0) + text(op_msg) + std::string(5, '\0') +
+           std::string(reinterpret_cast<const char*>(bson_get_data(body.get())), body.get()->len);
+}
+
+/// Lockers on one context: one with eight busy connections that are authenticated, another of another server.
+struct busy_scene : mongo_scene
+{
+    busy_scene()
+    {
+        for (int i = 0; i < 8; ++i)
+            busy.push_back(start(io, keep_busy("busy " + std::to_string(i))));
+        static_cast<void>(go_on_for(1s));
+    }
+
+    asio::awaitable<void> keep_busy(std::string key)
+    {
+        auto kept = co_await ours.acquire(key, {.ttl = 1h});
+        while (!stops) {
+            try {
+                co_await kept.extend(1h);
+                ++extensions;
+            } catch (const error&) {
+                // The connection was cut.
+            }
+        }
+    }
+    std::vector<lock> take_leases(std::chrono::milliseconds lasting)
+    {
+        std::vector<lock> all;
+        for (int i = 0; i < 4; ++i) {
+            for (const auto& each : {ours, theirs})
+                all.push_back(
+                    run(each.acquire("lease " + std::to_string(i), {.ttl = lasting, .renewal = renewal::automatic})));
+        }
+        return all;
+    }
+    std::chrono::nanoseconds go_on_for(lease_clock::duration time)
+    {
+        const auto begun = lease_clock::now();
+        return longest_until(io, [&] { return lease_clock::now() - begun > time; });
+    }
+    void check_no_loss(std::vector<lock>& leases, int before)
+    {
+        static_cast<void>(go_on_for(2s));
+        BOOST_TEST(extensions > before);
+        BOOST_TEST(std::ranges::count_if(leases, &lock::held) == 8);
+    }
+    void stop()
+    {
+        stops = true;
+        for (auto& each : busy)
+            each.get(io);
+    }
+
+    const guarded_server guarded{};
+    relay link{guarded.running.port()};
+    const locker ours = add(options("mongodb://me:secret%2C%20%3D@127.0.0.1:" + std::to_string(link.port())));
+    const locker theirs = add();
+    std::vector<running<void>> busy;
+    bool stops = false;
+    int extensions = 0;
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(mongo_fail_over_logins, busy_scene, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(renewed_lease_survives_the_loss_of_eight_connections)
+{
+    auto leases = take_leases(2s);
+    for (int i = 0; i < 3; ++i) {
+        link.refuse(true);
+        link.refuse(false);
+        check_no_loss(leases, extensions);
+    }
+    stop();
+}
+
+BOOST_AUTO_TEST_CASE(renewed_lease_survives_a_fail_over)
+{
+    auto leases = take_leases(2s);
+    for (int i = 0; i < 3; ++i) {
+        const auto met = told->reconnections;
+        link.answer_at_bytes("findAndModify", not_primary());
+        check_no_loss(leases, extensions);
+        BOOST_TEST(told->reconnections > met);
+    }
+    stop();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
