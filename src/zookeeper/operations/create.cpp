@@ -3,12 +3,12 @@
 
 #include "zookeeper/line.hpp"
 #include "zookeeper/operations/claim_state.hpp"
+#include "zookeeper/operations/coroutine_operation.hpp"
 #include "zookeeper/operations/names.hpp"
-#include "zookeeper/operations/request_operation.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <optional>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,13 +20,16 @@ namespace {
 /// The driver's code for a kind of node that the server does not know.
 constexpr int unimplemented = -6;
 /// A folder may be cleaned up between its making and the first node in it, but not every time.
-constexpr int most_attempts = 5;
+constexpr int max_attempts = 5;
 
-class create_operation final : public request_operation
+using folder_state = folder_memory::found;
+
+/// Attempts to take the lock: the recipe for locks of ZooKeeper's documentation ("Recipes and Solutions").
+class create_operation final : public coroutine_operation
 {
 public:
     create_operation(client& owner, claim_ptr claim, completion<create_outcome> done)
-        : request_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
+        : coroutine_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
           folder_(key_folder(config(), claim_->key())), prefix_(claim_prefix(config(), *claim_))
     {
     }
@@ -34,294 +37,208 @@ public:
     [[nodiscard]] bool unwanted() const noexcept override { return claim_->cancelled(); }
 
 private:
-    enum class index : unsigned char
+    /// What this round has come to.
+    struct progress
     {
-        none,
-        asked,
-        no_folder,
-        /// It may be there still, and goes with that.
-        of_another_session,
-        there,
+        int attempts = 0;
+        /// The folder is not known to be there.
+        bool makes_folder = false;
+        /// The numbers of the folder were used up.
+        bool is_worn = false;
     };
 
-    void begin() override
+    coroutine run() override
     {
         auto& state = state_of(*claim_);
         note_lost_create();
         state.enter(talks());
-        makes_folder_ = is_worn_ = false;
-        index_ = index::none;
-        grants_with_index_ = false;
-        attempts_ = index_attempts_ = 0;
-        const bool polls = std::exchange(state.polls, false) && state.source && state.watched == state.blocker;
+        const bool polls = std::exchange(state.polls, false) && state.watched == state.blocker;
         // What has changed until now is seen by the requests that follow.
         if (state.source)
             state.source->look();
         if (!state.creates.empty())
-            look_for_lost();
-        else if (state.node.empty())
-            take_place();
-        // It waits for news of its session, not for another node.
-        else if (state.watched == watches::of_node(state.node))
-            list();
-        else if (polls && state.source->is_armed())
-            poll();
-        else
-            list();
-    }
+            co_await find_lost_node();
+        else if (polls && watch_stands())
+            co_await poll();
 
-    // A waiter looks from time to time, though its watch stands and has told nothing. A list of the folder would cost
-    // as much as there are nodes in it, and everybody who waits asks as often.
-
-    void poll()
-    {
-        if (watches::is_of_children(state_of(*claim_).watched))
-            poll_folder();
-        else
-            poll_predecessor();
-    }
-
-    /// Its own node may have been removed by an administrator, which no watch tells.
-    void poll_predecessor()
-    {
-        auto* const by = ask();
-        if (!by)
-            return;
-        by->exists(state_of(*claim_).watched, then(&create_operation::polled_predecessor));
-        by->exists(state_of(*claim_).node, then(&create_operation::polled_own));
-    }
-    void polled_predecessor(const reply& got) { has_predecessor_ = got.ok(); }
-    void polled_own(const reply& got)
-    {
-        if (has_predecessor_ && got.ok())
-            wait_for(state_of(*claim_).blocker);
-        else
-            list();
-    }
-
-    /// When its folder was last listed, whoever has room there was woken.
-    void poll_folder()
-    {
-        const auto revision = state_of(*claim_).source->revision();
-        if (auto* const by = ask())
-            by->exists(folder_, then(&create_operation::polled_folder, revision));
-    }
-    void polled_folder(const reply& got, const std::uint64_t& revision)
-    {
-        if (got.ok() && static_cast<std::uint64_t>(got.stat.children_modified_in) == revision)
-            wait_for(state_of(*claim_).blocker);
-        else
-            list();
-    }
-
-    /// One that was made without our hearing of it stands in the line already.
-    void look_for_lost()
-    {
-        auto* const by = ask();
-        if (!by)
-            return;
-        by->sync(folder_, replied());
-        by->shared_children(folder_, then(&create_operation::looked));
-    }
-
-    void looked(const reply& got)
-    {
-        if (!got.ok() && got.what != status::no_node) {
-            end_failed(got);
-            return;
+        progress so_far{.makes_folder = talks().folders().recall(folder_) == folder_state::unknown};
+        pending_reply indexed(*this);
+        for (;;) {
+            pending_reply listed(*this);
+            bool is_alone = false;
+            // 1. Create an ephemeral sequential node, and its folder if that is not there.
+            if (state.node.empty()) {
+                co_await create_node(so_far, indexed, listed, is_alone);
+                if (state.node.empty())
+                    continue;
+            }
+            if (!is_alone) {
+                // 2. List the children of the folder.
+                standing position;
+                co_await list_children(listed, position);
+                if (position.what == standing::kind::absent) {
+                    // Somebody has removed it.
+                    lose_node();
+                    so_far.makes_folder = true;
+                    continue;
+                }
+                // 4. Another node is in the way: watch it. Its event, or a poll, leads back to step 2.
+                if (position.what != standing::kind::first)
+                    co_await wait_for(source_of(position));
+            }
+            // 3. The node with the lowest number has the lock, if nobody else can have the same number.
+            if (!has_worn_number())
+                break;
+            co_await remove_worn_node();
+            so_far.makes_folder = so_far.is_worn = true;
         }
-        const auto found = made_for(prefix_, got.names());
-        left_ = found.size();
-        if (found.empty()) {
-            note_look(talks(), *claim_);
-            take_place();
-            return;
-        }
-        for (const auto& each : found) {
-            auto* const by = ask();
-            if (!by)
-                return;
-            auto path = child_path(folder_, each);
-            by->exists(path, then(&create_operation::found, path));
-        }
+        if (is_grouped(config(), *claim_))
+            co_await ensure_index_node(indexed);
+        auto bound = talks().bound();
+        // It will be another one when the session is heard of again; until then the place is kept.
+        if (!bound || bound->has_ended(lease_clock::now()))
+            co_await wait_for(watches::of_node(state.node));
+        grant(std::move(bound));
     }
 
-    /// Only what belongs to the session in use lasts as long as that: the rest may go at any time, and another session
-    /// vouches for none of it. The doubt stays until all that was found is known.
-    void found(const reply& got, const std::string& path)
+    // The node.
+
+    /// Makes the folder if needed, creates the node, and lists the folder where others are expected there, in one
+    /// write. Afterwards there is no node if the folder was gone.
+    coroutine create_node(progress& so_far, pending_reply& indexed, pending_reply& listed, bool& is_alone)
     {
         auto& state = state_of(*claim_);
-        if (!got.ok() && got.what != status::no_node) {
-            end_failed(got);
-            return;
-        }
-        if (got.ok() && got.stat.ephemeral_owner == talks().id()) {
-            state.node = path;
-            state.fence = static_cast<std::uint64_t>(got.stat.created_in);
-        } else if (got.ok()) {
-            if (auto* const by = ask())
-                by->remove(path, replied());
-            else
-                return;
-        }
-        if (--left_ > 0)
-            return;
-        note_look(talks(), *claim_);
-        if (state.node.empty())
-            take_place();
-        else
-            list();
-    }
+        if (++so_far.attempts > max_attempts)
+            co_await give_up(so_far.is_worn);
+        requests& by = co_await connected();
+        if (so_far.makes_folder)
+            make_key_folder(by);
+        if (is_grouped(config(), *claim_) && claim_->queues() && !indexed.is_expected())
+            create_index_node(by, indexed);
+        pending_reply created(*this);
+        send_creation(by, so_far.makes_folder, created);
+        if (!counts_children(so_far.makes_folder) || is_crowded())
+            by.shared_children(folder_, listed.expect());
 
-    void take_place()
-    {
-        if (talks().folders().recall(folder_) == folder_memory::found::unknown)
-            make_folder();
-        else
-            make();
-    }
-
-    /// What is told to be held is in the index of its group. What waits may be there already, until it is given back.
-    void make_index()
-    {
-        auto* const by = ask();
-        if (!by)
-            return;
-        const auto path = index_path(config(), *claim_);
-        if (index_ == index::of_another_session)
-            by->remove(path, replied());
-        if (index_ == index::no_folder) {
-            const auto folder = group_folder(config(), claim_->owner().group);
-            make_once(*by, groups_folder(config()));
-            make_container(*by, folder);
+        const reply& got = co_await created;
+        if (got.what == status::no_node && folder_trouble_.what != status::access_denied) {
+            note_folder(folder_state::unknown);
+            so_far.makes_folder = true;
+            co_return;
         }
-        state_of(*claim_).indexed = true;
-        index_ = index::asked;
-        by->create(path, {}, node_kind::ephemeral, then(&create_operation::made_index));
+        if (!is_ours(got))
+            co_await fail_with(got.what == status::no_node ? folder_trouble_ : got);
+        created_in_ = 0;
+        state.node = got.text;
+        state.fence = static_cast<std::uint64_t>(got.stat.created_in);
+        note_folder(got.crowd > 1 ? folder_state::crowded : folder_state::quiet);
+        // A node that was not made by `enter` is not counted.
+        is_alone = got.crowd == 1;
     }
-
-    void made_index(const reply& got)
+    void send_creation(requests& by, bool makes_folder, pending_reply& created)
     {
-        if (got.ok()) {
-            has_index();
-        } else if (got.what == status::node_exists) {
-            if (auto* const by = ask())
-                by->exists(index_path(config(), *claim_), then(&create_operation::found_index));
-        } else if (got.what == status::no_node) {
-            make_index_again(index::no_folder, got);
-        } else {
-            end_failed(got);
-        }
-    }
-    void found_index(const reply& got)
-    {
-        if (got.ok() && got.stat.ephemeral_owner == talks().id())
-            has_index();
-        else if (got.ok() || got.what == status::no_node)
-            make_index_again(index::of_another_session, got);
-        else
-            end_failed(got);
-    }
-    void make_index_again(index why, const reply& got)
-    {
-        index_ = why;
-        if (++index_attempts_ > most_attempts)
-            end_failed(got.ok() ? trouble_ : got);
-        else
-            make_index();
-    }
-    void has_index()
-    {
-        index_ = index::there;
-        if (std::exchange(grants_with_index_, false))
-            grant();
-    }
-
-    /// With the line, in one write, where more than one may stand in that.
-    void make()
-    {
-        auto* const by = ask();
-        if (!by)
-            return;
-        if (++attempts_ > most_attempts) {
-            if (is_worn_)
-                end_without_number();
-            else
-                end_failed(trouble_);
-            return;
-        }
-        if (is_grouped(config(), *claim_) && claim_->queues() && index_ == index::none)
-            make_index();
         created_in_ = talks().number();
         // The data of other libraries' folders is theirs.
-        const bool enters = config().standard() && !makes_folder_;
-        is_listing_ = !enters || talks().folders().recall(folder_) == folder_memory::found::crowded;
         const auto data = config().standard() ? to_text(*claim_, claim_->ttl()) : std::string();
-        if (enters)
-            by->enter(folder_, prefix_, data, with(), when_made());
+        if (counts_children(makes_folder))
+            by.enter(folder_, prefix_, data, with(), note_answer(created.expect()));
         else
-            by->create(child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, when_made());
-        if (is_listing_)
-            by->shared_children(folder_, then(&create_operation::listed));
+            by.create(
+                child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, note_answer(created.expect()));
+    }
+    /// Whether the creation of the node counts the children of its folder: it writes to the folder for that.
+    [[nodiscard]] bool counts_children(bool makes_folder) const noexcept
+    {
+        return config().standard() && !makes_folder;
+    }
+    [[nodiscard]] bool is_crowded() const noexcept
+    {
+        return talks().folders().recall(folder_) == folder_state::crowded;
+    }
+    [[nodiscard]] bool is_ours(const reply& node) const noexcept
+    {
+        return node.ok() && node.stat.ephemeral_owner == talks().id();
+    }
+    [[nodiscard]] std::string_view own_name() const
+    {
+        const std::string_view node = state_of(*claim_).node;
+        return node.substr(node.rfind('/') + 1);
+    }
+    void lose_node()
+    {
+        auto& state = state_of(*claim_);
+        state.leave(talks());
+        state.enter(talks());
     }
 
-    /// It begins anew, or ends, without having heard of that.
+    /// \param listed the list that was asked for together with the node, if it was
+    coroutine list_children(pending_reply& listed, standing& position)
+    {
+        if (!listed.is_expected())
+            (co_await connected()).shared_children(folder_, listed.expect());
+        const reply& children = co_await listed;
+        // Others stand behind this node: what was lost is looked for as soon as possible.
+        if (children.what == status::unanswered && claim_->queues())
+            co_await begin_again();
+        if (!children.ok() && children.what != status::no_node)
+            co_await fail_with(children);
+        position = children.queue(config().layout).find(own_name(), claim_->max_holders());
+    }
+
+    /// Only the answer of the creation itself says that there is no node, whatever is told before it, and though the
+    /// operation has begun again.
+    [[nodiscard]] replied note_answer(replied then)
+    {
+        return [self = boost::intrusive_ptr(this), number = ++creations_, told = std::move(then)](reply got) mutable {
+            if (!got.ok() && got.what != status::unanswered && number == self->creations_)
+                self->created_in_ = 0;
+            told(std::move(got));
+        };
+    }
+    /// The operation begins again, or ends, without having heard of its creation.
     void note_lost_create()
     {
         if (const auto sent_in = std::exchange(created_in_, 0))
             state_of(*claim_).creates.add(sent_in);
     }
 
-    /// Only its own answer says that there is no node, whatever is told before it, and though another round has begun.
-    [[nodiscard]] replied when_made()
+    /// Finds the node of a creation whose answer was lost. Only a node of the session in use lasts as long as that
+    /// session. The doubt stays until all nodes that were found are known or gone.
+    coroutine find_lost_node()
     {
-        return [self = boost::intrusive_ptr(this), number = ++creates_, told = then(&create_operation::made)](
-                   const reply& got) mutable {
-            if (!got.ok() && got.what != status::unanswered && number == self->creates_)
-                self->created_in_ = 0;
-            told(got);
-        };
-    }
-
-    void made(const reply& got)
-    {
-        if (got.ok())
-            created_in_ = 0;
         auto& state = state_of(*claim_);
-        if (got.ok() && got.stat.ephemeral_owner == talks().id()) {
-            state.node = got.text;
-            state.fence = static_cast<std::uint64_t>(got.stat.created_in);
-            note_folders(got.crowd > 1 ? folder_memory::found::crowded : folder_memory::found::quiet);
-            // Nobody is before it. A node that was not made by `enter` is not counted.
-            if (got.crowd == 1)
-                grant();
-            else if (!is_listing_)
-                list();
-        } else if (got.what == status::no_node && trouble_.what == status::access_denied) {
-            end_failed(trouble_);
-        } else if (got.what == status::no_node) {
-            note_folders(folder_memory::found::unknown);
-            make_folder();
-        } else {
-            end_failed(got);
+        requests& by = co_await connected();
+        pending_reply listed(*this);
+        by.sync(folder_, replied());
+        by.shared_children(folder_, listed.expect());
+        const reply& children = co_await listed;
+        if (!children.ok() && children.what != status::no_node)
+            co_await fail_with(children);
+        for (const auto& name : made_for(prefix_, children.names())) {
+            const auto path = child_path(folder_, name);
+            pending_reply found(*this);
+            (co_await connected()).exists(path, found.expect());
+            const reply& node = co_await found;
+            if (!node.ok() && node.what != status::no_node)
+                co_await fail_with(node);
+            if (is_ours(node)) {
+                state.node = path;
+                state.fence = static_cast<std::uint64_t>(node.stat.created_in);
+            } else if (node.ok()) {
+                (co_await connected()).remove(path, replied());
+            }
         }
+        note_look(talks(), *claim_);
     }
 
-    /// That the server has given to our node.
-    [[nodiscard]] std::optional<std::int32_t> number_of(std::string_view node) const
+    // The folder.
+
+    /// Sends the creation of the folder, and of those that it is in.
+    void make_key_folder(requests& by)
     {
-        return parse_number(node.substr(std::min(node.size(), folder_.size() + 1 + prefix_.size())));
+        make_once(by, bucket_folder(config(), claim_->key()));
+        make_container(by, folder_);
     }
-
-    void note_folders(folder_memory::found how)
-    {
-        auto& folders = talks().folders();
-        folders.note(folder_, how);
-        // The one that it is in may be gone, too.
-        if (how == folder_memory::found::unknown)
-            folders.note(bucket_folder(config(), claim_->key()), how);
-    }
-
     /// And those that it is in. Those that come after it in this write need not ask for it.
     void make_once(requests& by, const std::string& folder)
     {
@@ -331,116 +248,111 @@ private:
     }
     void make_one(requests& by, const std::string& folder)
     {
-        if (talks().folders().recall(folder) != folder_memory::found::unknown)
+        if (talks().folders().recall(folder) != folder_state::unknown)
             return;
-        by.create(folder, {}, node_kind::persistent, then(&create_operation::heard_of_folder, folder));
-        talks().folders().note(folder, folder_memory::found::quiet);
+        by.create(folder, {}, node_kind::persistent, then(&create_operation::folder_made, folder));
+        talks().folders().note(folder, folder_state::quiet);
     }
     void make_container(requests& by, const std::string& folder)
     {
         by.create(folder, {}, plain_folders_ ? node_kind::persistent : node_kind::container,
-            then(&create_operation::heard_of_folder, folder));
+            then(&create_operation::folder_made, folder));
     }
 
     /// What is known of a folder is noted by its own answer, whatever becomes of the node that stands behind it. A
     /// server that puts off what has to wait carries out only the first of a write: each attempt must begin where the
     /// last has ended.
-    void heard_of_folder(const reply& got, const std::string& folder)
+    void folder_made(const reply& got, const std::string& folder)
     {
         auto& folders = talks().folders();
         // Where we may make none it is there, or nothing of ours can be: asking again changes neither.
         const bool is_there = got.ok() || got.what == status::node_exists || got.what == status::access_denied;
-        folders.note(folder, is_there ? folder_memory::found::quiet : folder_memory::found::unknown);
+        folders.note(folder, is_there ? folder_state::quiet : folder_state::unknown);
         // Any of those that it would be in.
         for (auto end = folder.rfind('/'); got.what == status::no_node && end != 0 && end != std::string::npos;
             end = folder.rfind('/', end - 1))
-            folders.note(folder.substr(0, end), folder_memory::found::unknown);
-        made_folder(got);
-    }
-
-    /// And the node, in one write.
-    void make_folder()
-    {
-        begin_round();
-        grants_with_index_ = false;
-        // Its answer is not awaited, either.
-        if (index_ == index::asked)
-            index_ = index::none;
-        makes_folder_ = true;
-        auto* const by = ask();
-        if (!by)
-            return;
-        make_once(*by, bucket_folder(config(), claim_->key()));
-        make_container(*by, folder_);
-        make();
-    }
-
-    void made_folder(const reply& got)
-    {
+            folders.note(folder.substr(0, end), folder_state::unknown);
         if (got.what == status::refused && got.code == unimplemented)
             plain_folders_ = true;
-        else if (!got.ok() && got.what != status::node_exists && trouble_.what == status::no_node)
-            trouble_ = got;
+        else if (!got.ok() && got.what != status::node_exists && folder_trouble_.what == status::no_node)
+            folder_trouble_ = got;
     }
-
-    void list()
+    void note_folder(folder_state how)
     {
-        if (auto* const by = ask())
-            by->shared_children(folder_, then(&create_operation::listed));
+        auto& folders = talks().folders();
+        folders.note(folder_, how);
+        // The one that it is in may be gone, too.
+        if (how == folder_state::unknown)
+            folders.note(bucket_folder(config(), claim_->key()), how);
     }
 
-    void listed(const reply& got)
+    // The index of its group. What is told to be held is there. What waits may be there, until it is given back.
+
+    void create_index_node(requests& by, pending_reply& created)
+    {
+        state_of(*claim_).indexed = true;
+        by.create(index_path(config(), *claim_), {}, node_kind::ephemeral, created.expect());
+    }
+
+    /// \param first the creation that was sent together with the node, if it was
+    coroutine ensure_index_node(pending_reply& first)
+    {
+        const auto path = index_path(config(), *claim_);
+        if (!first.is_expected())
+            create_index_node(co_await connected(), first);
+        reply got = co_await first;
+        for (int attempts = 0; !got.ok(); ++attempts) {
+            if (attempts == max_attempts)
+                co_await fail_with(got.what == status::node_exists ? folder_trouble_ : got);
+            requests& by = co_await connected();
+            if (got.what == status::node_exists) {
+                pending_reply found(*this);
+                by.exists(path, found.expect());
+                const reply& node = co_await found;
+                if (is_ours(node))
+                    co_return;
+                if (!node.ok() && node.what != status::no_node)
+                    co_await fail_with(node);
+                // It is of another session, with which it may last a while.
+                if (node.ok())
+                    (co_await connected()).remove(path, replied());
+            } else if (got.what == status::no_node) {
+                make_once(by, groups_folder(config()));
+                make_container(by, group_folder(config(), claim_->owner().group));
+            } else {
+                co_await fail_with(got);
+            }
+            pending_reply created(*this);
+            create_index_node(co_await connected(), created);
+            got = co_await created;
+        }
+    }
+
+    // The lock.
+
+    /// The numbers of the folder are used up, and others may have the same number.
+    [[nodiscard]] bool has_worn_number() const
+    {
+        const auto name = own_name();
+        const auto number = parse_number(name.substr(std::min(name.size(), prefix_.size())));
+        return number && !is_sound(*number);
+    }
+    /// A folder that is made again counts from zero. It can be made again as soon as no node is there: all who come to
+    /// be the first remove theirs.
+    coroutine remove_worn_node()
+    {
+        pending_reply removed(*this);
+        (co_await connected()).remove(state_of(*claim_).node, removed.expect());
+        const reply& got = co_await removed;
+        if (!got.ok() && got.what != status::no_node)
+            co_await fail_with(got);
+        lose_node();
+        (co_await connected()).remove(folder_, replied());
+    }
+
+    void grant(std::shared_ptr<session_bound> bound)
     {
         auto& state = state_of(*claim_);
-        // Others stand behind it: what was lost is looked for as soon as may be.
-        if (got.what == status::unanswered && claim_->queues() && !state.node.empty()) {
-            begin_anew();
-            return;
-        }
-        if (!got.ok() && got.what != status::no_node) {
-            end_failed(got);
-            return;
-        }
-        const auto own = state.node.substr(state.node.rfind('/') + 1);
-        const auto stands = got.queue(config().layout).find(own, claim_->max_holders());
-        switch (stands.what) {
-        case standing::kind::absent:
-            // Somebody has removed it.
-            state.leave(talks());
-            state.enter(talks());
-            make_folder();
-            return;
-        case standing::kind::first:
-            grant();
-            return;
-        case standing::kind::behind_one:
-            wait_for(watches::of_node(child_path(folder_, stands.blocker)));
-            return;
-        case standing::kind::behind_some:
-            wait_for(watches::of_children(folder_));
-            return;
-        }
-    }
-
-    void grant()
-    {
-        if (has_worn_number()) {
-            leave_worn_folder();
-            return;
-        }
-        if (is_grouped(config(), *claim_) && index_ != index::there) {
-            grants_with_index_ = true;
-            if (index_ == index::none)
-                make_index();
-            return;
-        }
-        auto& state = state_of(*claim_);
-        auto bound = talks().bound();
-        if (!bound || bound->has_ended(lease_clock::now())) {
-            // It will be another one when the session is heard of again; until then the place is kept.
-            wait_for(watches::of_node(state.node));
-            return;
-        }
         // One that is granted again is tied already, and others look at its lease.
         if (claim_->lease().session() != bound)
             claim_->lease().tie(std::move(bound));
@@ -454,72 +366,78 @@ private:
         done_(create_outcome::granted(state.fence));
     }
 
-    /// Others may have the same one.
-    [[nodiscard]] bool has_worn_number() const
+    // The predecessor.
+
+    [[nodiscard]] std::string source_of(const standing& position) const
     {
-        const auto number = number_of(state_of(*claim_).node);
-        return number && !is_sound(*number);
+        return position.what == standing::kind::behind_one ? watches::of_node(child_path(folder_, position.blocker))
+                                                           : watches::of_children(folder_);
     }
 
-    /// One that is made anew counts from zero. It can be, as soon as nobody stands there: all who come to be the first
-    /// leave it.
-    void leave_worn_folder()
+    /// Ends the operation: the claim keeps its place, and waits. A single attempt keeps no place.
+    coroutine wait_for(std::string source)
     {
-        if (auto* const by = ask())
-            by->remove(state_of(*claim_).node, then(&create_operation::left_worn_folder));
-    }
-
-    void left_worn_folder(const reply& got)
-    {
-        if (!got.ok() && got.what != status::no_node) {
-            end_failed(got);
-            return;
-        }
-        is_worn_ = true;
         auto& state = state_of(*claim_);
-        state.leave(talks());
-        state.enter(talks());
-        if (auto* const by = ask()) {
-            by->remove(folder_, replied());
-            make_folder();
+        if (claim_->queues()) {
+            state.blocker = std::move(source);
+        } else {
+            pending_reply removed(*this);
+            (co_await connected()).remove(state.node, removed.expect());
+            const reply& got = co_await removed;
+            if (!got.ok() && got.what != status::no_node)
+                co_await fail_with(got);
+            state.leave(talks());
         }
+        end();
+        done_(create_outcome::busy());
+        co_await stop();
     }
 
-    void end_without_number()
+    /// It stands in line, and waits for another node than its own, which its session's bound would be.
+    [[nodiscard]] bool watch_stands() const
     {
-        const operation_ptr kept(this);
+        const auto& state = state_of(*claim_);
+        return !state.node.empty() && state.watched != watches::of_node(state.node) && state.source &&
+               state.source->is_armed();
+    }
+
+    /// A waiter looks from time to time, though its watch stands and has told nothing. A list of the folder would cost
+    /// as much as there are nodes in it, and everybody who waits asks as often. If all is as it was, the operation
+    /// ends.
+    coroutine poll()
+    {
+        const auto& state = state_of(*claim_);
+        requests& by = co_await connected();
+        if (watches::is_of_children(state.watched)) {
+            // When its folder was last listed, whoever has room there was woken.
+            const auto revision = state.source->revision();
+            pending_reply found(*this);
+            by.exists(folder_, found.expect());
+            const reply& folder = co_await found;
+            if (!folder.ok() || static_cast<std::uint64_t>(folder.stat.children_modified_in) != revision)
+                co_return;
+        } else {
+            // The own node may have been removed by an administrator, which no watch tells.
+            pending_reply predecessor(*this);
+            pending_reply own(*this);
+            by.exists(state.watched, predecessor.expect());
+            by.exists(state.node, own.expect());
+            if (!(co_await predecessor).ok() || !(co_await own).ok())
+                co_return;
+        }
+        co_await wait_for(state.watched);
+    }
+
+    // The end without a lock.
+
+    [[nodiscard]] stop give_up(bool is_worn)
+    {
+        if (!is_worn)
+            return fail_with(folder_trouble_);
         end();
         failed(delivery::answered, make_failure(errc::unavailable, "the server has numbered as many nodes of this key "
                                                                    "as it can, and begins anew once none is there"));
-    }
-
-    void wait_for(std::string blocker)
-    {
-        if (!claim_->queues()) {
-            withdraw();
-            return;
-        }
-        state_of(*claim_).blocker = std::move(blocker);
-        end();
-        done_(create_outcome::busy());
-    }
-
-    /// A single attempt keeps no place.
-    void withdraw()
-    {
-        if (auto* const by = ask())
-            by->remove(state_of(*claim_).node, then(&create_operation::withdrawn));
-    }
-
-    void withdrawn(const reply& got)
-    {
-        if (!got.ok() && got.what != status::no_node) {
-            end_failed(got);
-            return;
-        }
-        state_of(*claim_).leave(talks());
-        end();
-        done_(create_outcome::busy());
+        return {};
     }
 
     void failed(delivery, failure_ptr why) override
@@ -539,27 +457,13 @@ private:
     completion<create_outcome> done_;
     const std::string folder_;
     const std::string prefix_;
-    int attempts_ = 0;
-    int index_attempts_ = 0;
-    index index_ = index::none;
-    /// It is first in the line, and waits for its index node alone.
-    bool grants_with_index_ = false;
-    /// Of those that were found, how many are still to be looked at.
-    std::size_t left_ = 0;
     bool plain_folders_ = false;
-    bool makes_folder_ = false;
-    /// The node that it waits for is there still.
-    bool has_predecessor_ = false;
-    /// Its numbers are used up.
-    bool is_worn_ = false;
-    /// The line was asked for with the node.
-    bool is_listing_ = false;
-    /// In which session a node is asked for, without an answer until now; 0: in none.
+    /// The session in which a creation was sent that is not answered; 0: there is none.
     remote::connection_number created_in_ = 0;
-    /// How many were asked for.
-    unsigned creates_ = 0;
+    /// Number of creations that were sent.
+    unsigned creations_ = 0;
     /// Why there is no folder, by the first of those it would be in.
-    reply trouble_{.what = status::no_node};
+    reply folder_trouble_{.what = status::no_node};
 };
 
 } // namespace

@@ -55,23 +55,31 @@ protected:
     {
         return [self = boost::intrusive_ptr<Operation>(static_cast<Operation*>(this)), member, round = round_,
                    ... asked = std::move(asked)](const reply& got) {
-            if (self->over_ || self->round_ != round)
-                return;
-            // The driver has codes of its own for what it cannot send at all.
-            if ((got.what == status::unsent && got.code == 0) || got.what == status::ended) {
-                self->begin_anew();
-            } else if (got.what == status::parted) {
-                self->with_ = company::none;
-                self->start();
-            } else {
+            if (self->takes(got, round))
                 (self.get()->*member)(got, asked...);
-            }
         };
+    }
+    /// Number of the current round: an answer to a request of an earlier one is not looked at.
+    [[nodiscard]] unsigned round() const noexcept { return round_; }
+    /// Returns whether the operation goes on with this answer. Otherwise it has ended, or begins again.
+    [[nodiscard]] bool takes(const reply& got, unsigned round)
+    {
+        if (over_ || round_ != round)
+            return false;
+        // The driver has codes of its own for what it cannot send at all.
+        if ((got.what == status::unsent && got.code == 0) || got.what == status::ended) {
+            begin_anew();
+            return false;
+        }
+        if (got.what == status::parted) {
+            with_ = company::none;
+            start();
+            return false;
+        }
+        return true;
     }
     /// In which its requests may go.
     [[nodiscard]] company with() const noexcept { return with_; }
-    /// Answers that are still to come are not awaited.
-    void begin_round() noexcept { ++round_; }
     /// As soon as requests can be sent again, before its deadline.
     void begin_anew()
     {

@@ -1,0 +1,125 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "zookeeper/operations/coroutine.hpp"
+#include "zookeeper/operations/request_operation.hpp"
+
+#include <coroutine>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace colock::zookeeper::detail {
+
+/// An operation of several requests, written as one coroutine, `run`.
+///
+/// A request that cannot be sent, or whose session has ended, begins the operation again: the coroutine is destroyed
+/// and `run` is called once more. What is known by then has to stand in the claim's state.
+class coroutine_operation : public request_operation
+{
+protected:
+    using request_operation::request_operation;
+
+    /// The reply to one request. The coroutine sends the request with `expect()`, and awaits the reply then or later. A
+    /// reply that arrives after this object was destroyed is ignored.
+    class pending_reply
+    {
+    public:
+        explicit pending_reply(coroutine_operation& of) noexcept
+            : of_(of), number_(++of.replies_), next_(std::exchange(of.pending_, this))
+        {
+        }
+        pending_reply(const pending_reply&) = delete;
+        pending_reply& operator=(const pending_reply&) = delete;
+        ~pending_reply()
+        {
+            auto** at = &of_.pending_;
+            while (*at != this)
+                at = &(*at)->next_;
+            *at = next_;
+        }
+
+        /// Returns what the request is to be told. Once.
+        [[nodiscard]] replied expect()
+        {
+            is_expected_ = true;
+            return [self = boost::intrusive_ptr(&of_), number = number_, round = of_.round()](
+                       reply got) { self->answered(number, round, std::move(got)); };
+        }
+        [[nodiscard]] bool is_expected() const noexcept { return is_expected_; }
+
+        [[nodiscard]] bool await_ready() const noexcept { return got_.has_value(); }
+        void await_suspend(std::coroutine_handle<> waiting) noexcept { waiting_ = waiting; }
+        const reply& await_resume() const noexcept { return *got_; }
+
+    private:
+        friend class coroutine_operation;
+
+        coroutine_operation& of_;
+        const std::uint64_t number_;
+        pending_reply* next_;
+        std::optional<reply> got_;
+        std::coroutine_handle<> waiting_;
+        bool is_expected_ = false;
+    };
+
+    /// Never resumes the coroutine that awaits it.
+    using stop = std::suspend_always;
+
+    [[nodiscard]] virtual coroutine run() = 0;
+
+    /// `co_await connected()` returns where requests can be sent. If none can be sent, the operation begins again
+    /// later.
+    [[nodiscard]] auto connected() noexcept
+    {
+        struct awaitable
+        {
+            coroutine_operation& self;
+            requests* by;
+
+            [[nodiscard]] bool await_ready() const noexcept { return by != nullptr; }
+            void await_suspend(std::coroutine_handle<>) const { self.begin_anew(); }
+            requests& await_resume() const noexcept { return *by; }
+        };
+        return awaitable{*this, talks().ask()};
+    }
+    /// `co_await fail_with(answer)` ends the operation.
+    [[nodiscard]] stop fail_with(const reply& answer)
+    {
+        // The answer may be a part of what is told.
+        end_failed(reply(answer));
+        return {};
+    }
+    /// `co_await begin_again()` begins the operation again as soon as requests can be sent.
+    [[nodiscard]] stop begin_again()
+    {
+        begin_anew();
+        return {};
+    }
+
+private:
+    void begin() final
+    {
+        frame_ = {};
+        frame_ = run();
+        frame_.start();
+    }
+
+    void answered(std::uint64_t number, unsigned round, reply got)
+    {
+        auto* of = pending_;
+        while (of && of->number_ != number)
+            of = of->next_;
+        if (!of || !takes(got, round))
+            return;
+        of->got_.emplace(std::move(got));
+        if (of->waiting_)
+            of->waiting_.resume();
+    }
+
+    std::uint64_t replies_ = 0;
+    pending_reply* pending_ = nullptr;
+    coroutine frame_;
+};
+
+} // namespace colock::zookeeper::detail
