@@ -100,8 +100,9 @@ public:
     /// The same where the server has told that it still is as whoever has looked in that connection or session has seen
     /// it: only others look once more.
     [[nodiscard]] completions arm_unchanged(const source_ptr& asked, connection_number seen_in);
-    /// The same where the server has told how the key stands: of those who had looked in that connection or session,
-    /// only those look once more that `concerns` is true for. Whoever begins to wait later has to look once more, too.
+    /// The same where the server has told the state of the key: of the waiters that had looked in that connection or
+    /// session, only those look once more for which `concerns` returns true. Waiters that come later look once more,
+    /// too.
     [[nodiscard]] completions arm_for(const source_ptr& asked, connection_number seen_in, std::uint64_t revision,
         const std::function<bool(const claim&)>& concerns);
     /// Whoever waits there.
@@ -110,7 +111,7 @@ public:
     [[nodiscard]] completions changed(const std::vector<std::string>& names);
     /// The same, and nothing more arrives for those until the server is asked again: its events come once.
     [[nodiscard]] completions disarmed(const std::vector<std::string>& names);
-    /// The same, but whoever waits goes on waiting for what the server tells when it is asked again. False if nobody is
+    /// The same, but waiters go on waiting for what the server tells when it is asked again. Returns whether anybody is
     /// interested in its events.
     [[nodiscard]] bool lapse(const std::string& name);
     /// The connection is another one: a new round, in which all are idle.

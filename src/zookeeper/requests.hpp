@@ -61,9 +61,9 @@ public:
     void read_and_watch(const std::string& path, replied done);
     void children(const std::string& path, replied done);
     void children_and_watch(const std::string& path, replied done);
-    /// The children of a folder as they are after all that was asked for until now. Whoever asks for those of the same
-    /// folder until the request is sent shares it. Only one such request for each folder is in flight, and whoever asks
-    /// meanwhile shares the next: what a crowd in one folder costs grows with time, not with the number of its members.
+    /// Lists the children of a folder, after all requests that were made until now. Calls for the same folder share one
+    /// request until it is sent. Only one such request for each folder is in flight, and calls meanwhile share the
+    /// next, so that the cost of a crowd in one folder grows with time, not with the number of its members.
     void shared_children(const std::string& path, replied done);
     void exists(const std::string& path, replied done);
     /// What is read after it is no older than this.

@@ -409,7 +409,7 @@ private:
         const auto& state = state_of(*claim_);
         requests& by = co_await connected();
         if (watches::is_of_children(state.watched)) {
-            // When its folder was last listed, whoever has room there was woken.
+            // When the folder was last listed, every waiter that has room was woken.
             const auto revision = state.source->revision();
             pending_reply found(*this);
             by.exists(folder_, found.expect());
