@@ -144,8 +144,8 @@ BOOST_AUTO_TEST_CASE(who_has_been_there_before_waits_like_everybody_else)
     check_end();
 }
 
-/// Two of its caller, in which it asks, two that hear, and one for the timer of the lease; beside them, in some pairs,
-/// what is done now and then.
+/// Two handlers of the caller, in which requests are sent, two that read answers, and one for the timer of the lease.
+/// Some pairs contain a turn of the client's timer, too: on a loaded machine, where a pair takes long, most do.
 BOOST_FIXTURE_TEST_CASE(a_pair_takes_five_handlers, one_server)
 {
     constexpr std::size_t pairs = 51;
@@ -164,10 +164,9 @@ BOOST_FIXTURE_TEST_CASE(a_pair_takes_five_handlers, one_server)
     for (io.restart(); !turns.done(); ++handlers[done])
         io.run_one();
     // The first one begins in the middle, and the last count is not of a pair.
-    handlers.resize(pairs);
-    const auto middle = handlers.begin() + pairs / 2;
-    std::ranges::nth_element(handlers, middle);
-    BOOST_TEST(*middle == 5);
+    handlers.pop_back();
+    handlers.erase(handlers.begin());
+    BOOST_TEST(std::ranges::min(handlers) == 5);
     check_end();
 }
 
