@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_refusal_ends_the_attempts_until_somebody_wants_it_again)
     steps step;
     static_cast<void>(step(event::wanted));
     BOOST_TEST((step(event::refused) == kind::rest));
-    BOOST_TEST((step.said == news::none));
+    BOOST_TEST((step.said == news::connecting_ended));
     BOOST_TEST((step(event::due) == kind::none));
     BOOST_TEST((step(event::turn) == kind::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
