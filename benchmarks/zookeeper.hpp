@@ -26,7 +26,7 @@ constexpr std::string_view zookeeper_scheme = "zookeeper";
 /// What locks and waiters cost the server, counted by itself. It must have no other clients.
 void measure_zookeeper_waiters(const race& at, const options& settings, report& found);
 
-/// What thousands who wait for one key cost the server, and how soon they are granted.
+/// Measures what thousands of waiters for one key cost the server, and how soon they are granted.
 void measure_zookeeper_crowds(const race& at, const options& settings, report& found);
 
 /// How many round trips a lock and a hand-off take.

@@ -88,7 +88,7 @@ public:
     }
 
 private:
-    /// What is measured is worth nothing if the holder lost the lock.
+    /// Throws if the holder lost the lock: the measurement would be worth nothing.
     void check() const
     {
         if (held_ && !held_->held())

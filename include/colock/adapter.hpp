@@ -24,12 +24,12 @@ class executor_cell;
 }
 class observer;
 
-/// Told by an adapter that its backend cannot be reached any more, and that it can be reached again; each change once.
-/// The core implements this.
+/// Receives the loss and the return of contact between an adapter and its backend, each change once. The core
+/// implements this.
 class contact_watcher
 {
 public:
-    /// What is held may be lost soon.
+    /// The backend cannot be reached any more: held locks may be lost soon.
     virtual void on_contact_lost() noexcept = 0;
     /// Attempts that have failed may succeed now. Also called when the backend is reached for the first time after a
     /// failed attempt to connect.

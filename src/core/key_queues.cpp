@@ -198,7 +198,8 @@ void key_queues::regained_contact(wake_list& wakes)
     for (auto& table : tables_) {
         for (auto& [name, queue] : table) {
             for_each_head(*queue, [&](record& head) {
-                if (head.attempting.regained_contact(!fifo_))
+                // A request that is under way was sent, or is about to be, on the new connection.
+                if (head.under_way == operation::none && head.attempting.regained_contact(!fifo_))
                     head.notify(wakes);
             });
         }

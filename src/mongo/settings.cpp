@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr auto backend = "mongodb";
-/// What MongoDB calls the source of users that others know.
+/// Name of the source of users that are defined outside of MongoDB.
 constexpr auto external = "$external";
 
 void check_range(const char* name, milliseconds value, milliseconds from)

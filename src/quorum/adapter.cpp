@@ -445,9 +445,12 @@ private:
         void suspended(std::string_view, const error_code& why) noexcept override { notice_loss(why); }
         void reconnected(std::string_view) noexcept override
         {
-            is_suspended_ = false;
-            if (const auto to = target_.lock())
-                to->notify_reconnected();
+            const auto to = target_.lock();
+            if (!to)
+                return;
+            if (!to->trouble())
+                is_suspended_ = false;
+            to->notify_reconnected();
         }
         void warning(std::string_view, std::string_view message) noexcept override
         {

@@ -52,7 +52,7 @@ struct wait_source
     /// The last move of the changes, if it was no news to whoever had looked in that connection or session.
     std::uint64_t confirmed = 0;
     connection_number confirmed_in = 0;
-    /// What the server told of the key's state when its events were last asked for; 0: nothing.
+    /// Revision of the key that the server reported when its events were last asked for; 0: none.
     std::uint64_t revision = 0;
     /// In the list of the idle, or of those that were asked for in this round.
     std::list<std::shared_ptr<wait_source>>::iterator place{};

@@ -85,7 +85,7 @@ struct reply
     node_stat stat{};
     /// Of one that has entered a folder: how many are in that, itself included; 0: they were not counted.
     std::int32_t crowd = 0;
-    /// Of a folder; null if the request did not list one.
+    /// Children of the folder that the request listed; null if it listed none.
     std::shared_ptr<const folder_children> children{};
     /// Of a transaction: its members'.
     std::vector<reply> members{};

@@ -177,7 +177,7 @@ void requests::send_lists(handle& by)
     }
 }
 
-/// Those who share it are told in parts, as others are.
+/// Callers that share the list receive it in parts, so that a crowd does not block the event loop.
 void requests::list_answered(const std::string& path, std::vector<std::unique_ptr<request>> asked, const reply& got)
 {
     const auto found = lists_.find(path);
@@ -226,7 +226,7 @@ bool requests::flush()
     if (!waiting_.empty())
         return true;
     waiting_ = std::move(all);
-    // What was asked before them is sent.
+    // A list must see the effects of every request that was made before it.
     send_lists(*by);
     return false;
 }

@@ -90,7 +90,7 @@ public:
     {
         hear([path](sessions& all) {
             auto* const by = all.watches_.changed(path) ? all.ask() : nullptr;
-            // Those that are left are asked for when somebody begins to wait, or in the next turn.
+            // The remaining watches are set when a waiter comes, or in the next turn of the timer.
             if (by)
                 static_cast<void>(all.watches_.ask_some(*by, all.number_));
         });

@@ -220,6 +220,24 @@ BOOST_AUTO_TEST_CASE(failed_attempts_are_repeated_when_contact_is_regained)
     clean_up(on);
 }
 
+BOOST_AUTO_TEST_CASE(request_under_way_is_not_repeated_when_contact_is_regained)
+{
+    rig on(behind::scripted);
+    on.script->always(operation::wait, step::hold());
+    on.script->next(operation::create, fails());
+    on.script->next(operation::create, step::hold());
+    auto acquiring = on.start(on.locker->acquire("k", {.retry = every_second}));
+    on.advance_by_steps(2s, 100ms);
+    BOOST_TEST(on.script->count(operation::create) == 2U);
+    on.script->notify_suspended(refused);
+    on.script->notify_reconnected();
+    on.ready();
+    BOOST_TEST(on.script->count(operation::create) == 2U);
+    on.locker.reset();
+    COLOCK_THROWS(create_error, errc::shutting_down, acquiring.get(on.io()));
+    clean_up(on);
+}
+
 BOOST_AUTO_TEST_CASE(listening_waiters_look_again_when_contact_is_regained_unless_the_backend_keeps_the_queue)
 {
     for (const bool fifo : {false, true}) {

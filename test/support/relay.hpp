@@ -66,9 +66,9 @@ public:
     [[nodiscard]] int cuts() const noexcept { return cuts_; }
     /// Whatever clients say has other bytes, as many, in place of these.
     void put_in_place(std::string bytes, std::string others);
-    /// Of what the server says from now on, messages with these bytes in them do not arrive, and the connection stands.
-    /// Only for a protocol that puts the length of each message before it, in four bytes, and for messages that arrive
-    /// whole; empty: all arrive.
+    /// Drops messages of the server with these bytes in them from now on, and keeps the connection. Only for a protocol
+    /// that puts the length of each message before it, in four bytes, and for messages that arrive whole; empty: all
+    /// arrive.
     void lose_messages(std::string bytes);
     /// Number of messages that were lost in that way.
     [[nodiscard]] int messages_lost() const noexcept { return messages_lost_; }

@@ -25,11 +25,9 @@ struct options
     /// - `directConnection=true`: the one host that is named, whatever it says of others
     /// - `authSource`: the database that knows the user; default: the database of the path, else `admin`; with `PLAIN`
     ///   and `MONGODB-X509` always `$external`
-    /// - `authMechanism`: `SCRAM-SHA-256` or `SCRAM-SHA-1`; default: what the server has for the user. `PLAIN`, for
-    /// LDAP,
-    ///   with `tls=true` only. `MONGODB-X509`, with a certificate for the client; the user is the subject of the
-    ///   certificate, and there is no password. `GSSAPI`, `MONGODB-AWS` and others are refused: they would block the
-    ///   thread
+    /// - `authMechanism`: `SCRAM-SHA-256`, `SCRAM-SHA-1`, `PLAIN` or `MONGODB-X509`; default: the better SCRAM that the
+    ///   server has for the user. `PLAIN` (LDAP) needs `tls=true`. `MONGODB-X509` needs a certificate for the client;
+    ///   the user is its subject, and there is no password. All others are refused, because they block the thread
     /// - `tls=true`, `tlsCAFile`, `tlsCertificateKeyFile`: see `tls`
     /// - `w=majority`, `appName`, `retryWrites`, `retryReads`: accepted, and of no consequence
     ///

@@ -37,7 +37,7 @@ public:
     [[nodiscard]] bool unwanted() const noexcept override { return claim_->cancelled(); }
 
 private:
-    /// What this round has come to.
+    /// State of one round of `run`.
     struct progress
     {
         int attempts = 0;
@@ -53,7 +53,7 @@ private:
         note_lost_create();
         state.enter(talks());
         const bool polls = std::exchange(state.polls, false) && state.watched == state.blocker;
-        // What has changed until now is seen by the requests that follow.
+        // The requests that follow see every change until now, so only later events end the next wait.
         if (state.source)
             state.source->look();
         if (!state.creates.empty())
@@ -436,7 +436,7 @@ private:
             return fail_with(folder_trouble_);
         end();
         failed(delivery::answered, make_failure(errc::unavailable, "the server has numbered as many nodes of this key "
-                                                                   "as it can, and begins anew once none is there"));
+                                                                   "as it can, and begins again once none is there"));
         return {};
     }
 

@@ -100,7 +100,8 @@ BOOST_AUTO_TEST_CASE(waiter_is_granted_as_soon_as_commands_can_be_sent_again)
     redis_relay between(server.port());
     asio::io_context io;
     const auto told = std::make_shared<notes>();
-    locker waits(redis::make_adapter(io.get_executor(), {.url = between.url()}),
+    // The connection whose subscription is not confirmed is not given up as silent.
+    locker waits(redis::make_adapter(io.get_executor(), {.url = between.url(), .health_interval = 1min}),
         {.retry = retry_policy::fixed(1h), .observer = told});
     locker holds(redis::make_adapter(io.get_executor(), {.url = server.url()}));
     auto held = run_coro(io, holds.acquire("k", {.ttl = 1h}));

@@ -67,6 +67,11 @@ BOOST_AUTO_TEST_CASE(contact_is_lost_with_the_majority)
     nodes[b]->notify_suspended(errc::unavailable);
     BOOST_TEST(listener->suspensions == 1);
     BOOST_TEST(listener->risks == 1);
+    // One of three that comes and goes is no majority.
+    nodes[b]->notify_reconnected();
+    nodes[b]->notify_suspended(errc::unavailable);
+    BOOST_TEST(listener->suspensions == 1);
+    BOOST_TEST(listener->risks == 1);
     nodes[b]->notify_reconnected();
     nodes[c]->notify_reconnected();
     BOOST_TEST(!on->backend().trouble());
