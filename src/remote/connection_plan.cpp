@@ -37,7 +37,8 @@ connection_plan::action connection_plan::next(lease_clock::time_point now, event
     case event::opened:
         return opened(now);
     case event::failed:
-        return failed(by);
+        // A session may go on connecting by itself during the back-off.
+        return phase_ == phase::connecting ? failed(by) : action{.say = all_->failed()};
     case event::refused:
         return rest();
     case event::lost:

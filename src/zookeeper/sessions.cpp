@@ -63,11 +63,7 @@ public:
     }
     void on_unreachable(const trouble& why) noexcept override
     {
-        hear([&why](sessions& all) {
-            all.set_problem(make_failure(errc::unavailable, why.text, why.cause));
-            if (all.plan().current() == plan_type::phase::connecting)
-                all.on(event::failed);
-        });
+        hear([&why](sessions& all) { all.fail_to_connect(make_failure(errc::unavailable, why.text, why.cause)); });
     }
     void on_outlived() noexcept override
     {

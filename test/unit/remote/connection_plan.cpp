@@ -371,6 +371,17 @@ BOOST_AUTO_TEST_CASE(several_are_told_of_as_one)
     BOOST_TEST((said(two, event::lost) == news::suspended));
 }
 
+BOOST_AUTO_TEST_CASE(failure_during_the_back_off_is_told_and_starts_no_second_one)
+{
+    steps step;
+    step.open();
+    BOOST_TEST((step(event::lost) == kind::wait));
+    BOOST_TEST((step.said == news::suspended));
+    BOOST_TEST((step(event::failed) == kind::none));
+    BOOST_TEST((step.said == news::unreachable));
+    BOOST_TEST(step.is_in(phase::waiting));
+}
+
 BOOST_AUTO_TEST_CASE(a_forked_child_begins_anew_and_tells_of_nothing)
 {
     steps step;
