@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_lock_outlives_a_fault_that_is_shorter_than_its_lease)
         BOOST_TEST_CONTEXT(each.name)
         {
             proxy link(server->port());
-            const auto ours = add_linked(link.port(), 300ms), theirs = add();
+            const auto ours = add_linked(link.port(), 1s), theirs = add();
             auto held = run(ours.acquire("k", {.ttl = 1h}));
             auto waiting = start(io, theirs.acquire("k", {.retry = retry_policy::fixed(1h)}));
             each.set(link, true);
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_lost_by_a_fault_that_is_longer_than_its_lease)
         BOOST_TEST_CONTEXT(each.name)
         {
             proxy link(server->port());
-            const auto ours = add_linked(link.port(), 300ms), theirs = add();
+            const auto ours = add_linked(link.port(), 1s), theirs = add();
             auto held = run(ours.acquire("k", {.ttl = 2s}));
             auto hears = start(io, held.lost());
             auto waiting = start(io, theirs.acquire("k", {.retry = retry_policy::fixed(10ms)}));
