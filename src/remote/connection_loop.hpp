@@ -62,8 +62,6 @@ protected:
     /// No attempt to connect will succeed: every operation that waits for a connection fails with `why`.
     void refuse(const failure_ptr& why);
     void set_problem(failure_ptr why) noexcept { problem_ = std::move(why); }
-    /// The subclass has closed an open connection by itself: no loss is told.
-    void note_close() noexcept { news_.closed(); }
     /// Tries to connect at once instead of after the rest of the back-off.
     void end_back_off();
 

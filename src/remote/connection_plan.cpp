@@ -40,6 +40,9 @@ connection_plan::action connection_plan::next(lease_clock::time_point now, event
         // A session may go on connecting by itself during the back-off.
         return phase_ == phase::connecting ? failed(by) : action{.say = all_->failed()};
     case event::refused:
+        // We close the connection, which is no loss.
+        if (phase_ == phase::open)
+            all_->closed();
         return rest();
     case event::lost:
     case event::silent:

@@ -96,7 +96,7 @@ failure_ptr client::denial() noexcept
 
 void client::denial_told()
 {
-    run().talks.refused();
+    run().talks.on(sessions::event::refused);
 }
 
 const failure_ptr& client::problem() const noexcept

@@ -311,14 +311,6 @@ void sessions::denied()
         errc::access_denied, "the server refuses the user, or does not let it write below " + config_.chroot()));
 }
 
-void sessions::refused()
-{
-    // To be closed by us.
-    if (plan().open())
-        note_close();
-    on(event::refused);
-}
-
 void sessions::disconnect()
 {
     end_probe();

@@ -60,8 +60,6 @@ public:
     void leave_to_expire();
     /// The server has refused us; some may still have to be told.
     [[nodiscard]] bool is_denied() const noexcept { return plan().demoted() && !plan().idle(); }
-    /// Whoever waited for one that is denied was told.
-    void refused();
     /// Something is asked, and sent in this turn.
     void begin_asking() noexcept;
     /// It need not wait for more.

@@ -86,6 +86,19 @@ BOOST_AUTO_TEST_CASE(end_of_an_attempt_that_nobody_wants_is_told)
     }
 }
 
+BOOST_AUTO_TEST_CASE(refused_open_connection_is_closed_without_a_loss)
+{
+    steps step;
+    step.open();
+    BOOST_TEST((step(event::refused, nobody) == kind::rest));
+    BOOST_TEST((step.said == news::none));
+    BOOST_TEST(step.is_in(phase::idle));
+    // The refused connection is not counted any more: the next one that is lost is the last.
+    step.open();
+    static_cast<void>(step(event::lost));
+    BOOST_TEST((step.said == news::suspended));
+}
+
 BOOST_AUTO_TEST_CASE(a_loss_and_its_end_are_told_once_each)
 {
     steps step;
