@@ -18,7 +18,7 @@ namespace colock::redis::detail {
 struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
-        : runtime(executor, std::move(events)), made(strand, owner.config_), dropped(strand, owner, owner.outbox_),
+        : runtime(executor, std::move(events)), made(strand, owner.config_), dropped(owner.outbox_),
           commands(strand, owner, owner.config_, made, told, owner.anchor_, owner.replicas_seen_),
           sent(strand, owner, owner.config_, commands, owner.outbox_, owner.hints_, dropped),
           messages(strand, owner, owner.config_, made, told, commands, owner.sources())
@@ -30,6 +30,8 @@ struct client::parts final : runtime
     session commands;
     pipeline sent;
     subscriptions messages;
+    /// A handler is posted that tells more of the dropped operations.
+    bool is_telling = false;
 };
 
 client::client(detail::settings checked)
@@ -127,7 +129,7 @@ void client::refuse(const failure_ptr& why)
     auto& all = run();
     all.dropped.add(outbox_.take_all(), why);
     all.commands.on(session::event::refused);
-    all.dropped.tell();
+    tell_dropped();
     arm_turn();
 }
 
@@ -157,6 +159,24 @@ void client::close_unused()
     run().commands.on(session::event::turn);
 }
 
+/// Does nothing while a handler is posted that goes on.
+void client::tell_dropped()
+{
+    auto& all = run();
+    if (all.is_telling)
+        return;
+    // Set before any caller is told, because a caller may give up more.
+    all.is_telling = true;
+    all.is_telling = all.dropped.tell_some();
+    if (!all.is_telling)
+        return;
+    on_strand(*this, [](client& self) {
+        self.run().is_telling = false;
+        self.tell_dropped();
+        self.finish_close();
+    });
+}
+
 void client::give_up_all()
 {
     auto& all = run();
@@ -164,7 +184,7 @@ void client::give_up_all()
     all.dropped.add(
         outbox_.take_all(), make_failure(errc::unavailable, "the adapter was closed before this could be sent",
                                 trouble ? trouble->cause : error_code()));
-    all.dropped.tell();
+    tell_dropped();
     if (!all.commands.plan().open() || !all.sent.awaits_answers())
         return;
     all.commands.on(session::event::given_up);
@@ -197,7 +217,7 @@ void client::context_forked() noexcept
     all.dropped.add(sources().drop_all());
     // What is told to others is told from the strand, as ever.
     on_strand(*this, [](client& self) {
-        self.run().dropped.tell();
+        self.tell_dropped();
         self.arm_turn();
         self.finish_close();
     });

@@ -69,6 +69,7 @@ private:
     void give_up_all() override;
     [[nodiscard]] bool owes_news() const noexcept override;
     void drop_all() noexcept override;
+    void tell_dropped();
 
     const detail::settings config_;
 

@@ -3,12 +3,9 @@
 
 #include "redis/outbox.hpp"
 #include "remote/deadlines.hpp"
-#include "remote/parts_owner.hpp"
 #include "remote/wait_sources.hpp"
 
 #include <colock/adapter.hpp>
-
-#include <boost/asio/any_io_executor.hpp>
 
 #include <deque>
 
@@ -16,21 +13,21 @@ namespace colock::redis::detail {
 
 using remote::most_per_turn;
 
-/// What ends without having been sent, and is still to be told so. A hundred thousand may end at one moment: some are
-/// told at once, and the rest in turns to come, between which the event loop can do something else.
+/// Operations that end without having been sent, and waits, whose callers are still to be told. A hundred thousand may
+/// end at one moment: they are told in parts, between which the event loop can do something else.
 ///
 /// Thread safety: none; belongs to the strand.
 class never_sent
 {
 public:
-    never_sent(const asio::any_io_executor& strand, remote::parts_owner& owner, outbox& recycler);
+    explicit never_sent(outbox& recycler) : recycler_(recycler) {}
 
     void add(std::deque<batch_ptr> operations, const failure_ptr& why);
     void add(remote::wait_sources::completions waits);
-    /// Unless the next part is told by a handler that is posted already.
-    void tell();
+    /// Tells some. Returns whether more are left, for which another handler should call it again.
+    [[nodiscard]] bool tell_some();
     [[nodiscard]] bool empty() const noexcept { return operations_.empty() && waits_.empty(); }
-    /// All of those.
+    /// Ends all operations of a batch at once.
     void end(batch_ptr unsent, const failure_ptr& why);
 
 private:
@@ -39,14 +36,10 @@ private:
         batch_ptr operations;
         failure_ptr why;
     };
-    void tell_some();
 
-    const asio::any_io_executor strand_;
-    remote::parts_owner& owner_;
     outbox& recycler_;
     std::deque<part> operations_;
     std::deque<completion<woken>> waits_;
-    bool telling_ = false;
 };
 
 } // namespace colock::redis::detail
