@@ -26,9 +26,10 @@ struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
         : runtime(executor, std::move(events)),
-          talks(strand, owner, owner.config_, told, [&owner] { owner.flush_soon(); }),
+          talks(strand, owner, owner.config_, told, [&owner] { owner.queue_.flush_soon(); }),
           releases(strand, owner, owner.config_, told, talks, owner.sources(), owner.waiting_), company(strand)
     {
+        requests = &talks;
     }
 
     primary talks;
@@ -49,7 +50,10 @@ struct client::parts final : runtime
 };
 
 client::client(settings checked)
-    : errand_client(checked.deadlines()), config_(std::move(checked)), name_(token::generate().hex())
+    : config_(std::move(checked)), queue_(*this, config_.deadlines(), remote::request_queue::unlimited,
+                                       {.can_start = [this](const remote::operation& next) { return can_start(next); },
+                                           .send = [this] { send_together(); }}),
+      name_(token::generate().hex())
 {
 }
 
@@ -79,25 +83,19 @@ primary& client::talks() noexcept
 
 // What one part tells the others.
 
-void client::want()
-{
-    run().talks.on(primary::event::wanted);
-}
-
-bool client::takes_more()
+bool client::can_start(const remote::operation& next)
 {
     auto& all = run();
-    const auto* const first = next();
-    if (!first || (first->joins() && !all.together.empty()))
-        return first != nullptr;
+    if (next.joins() && !all.together.empty())
+        return true;
     // It needs no connection of its own.
-    if (static_cast<const command_operation*>(first)->shares_read() && open_read())
+    if (static_cast<const command_operation&>(next).shares_read() && open_read())
         return true;
     // They have their lane before others.
     send_together();
     if (!all.talks.has_room())
         return false;
-    if (!first->joins() || all.impatient)
+    if (!next.joins() || all.impatient)
         return true;
     const auto operations = load();
     // Not those that nobody comes back from to join others, which may take long.
@@ -106,11 +104,6 @@ bool client::takes_more()
         return false;
     }
     return true;
-}
-
-void client::started_all()
-{
-    send_together();
 }
 
 void client::join(joining_operation& added)
@@ -175,7 +168,7 @@ std::size_t client::load() noexcept
         return false;
     });
     const auto commands = all.talks.under_way();
-    return queued() + all.together.size() + joined + commands - std::min(commands, all.travelling.size());
+    return queue_.waiting() + all.together.size() + joined + commands - std::min(commands, all.travelling.size());
 }
 
 void client::wait_for_company()
@@ -203,43 +196,23 @@ void client::company_waited_for()
         return;
     }
     all.impatient = true;
-    flush();
+    queue_.flush();
     all.impatient = false;
 }
 
-void client::all_ended()
+client::usage client::current_usage() const noexcept
 {
-    run().talks.on(primary::event::told);
-}
-
-void client::denial_told()
-{
-    run().talks.on(primary::event::refused);
-}
-
-const failure_ptr& client::problem() const noexcept
-{
-    return run().talks.problem();
-}
-
-bool client::others_open() const noexcept
-{
-    return run().releases.connected();
-}
-
-remote::connection_plan& client::plan() noexcept
-{
-    return run().talks.plan();
-}
-
-lease_clock::duration client::pace() const noexcept
-{
-    return run().releases.polls() ? std::min<lease_clock::duration>(usual_pace(), config_.poll_interval) : usual_pace();
+    const auto& all = run();
+    auto now = queue_.current_usage();
+    now.others_open = all.releases.connected();
+    if (all.releases.polls())
+        now.pace = std::min<lease_clock::duration>(now.pace, config_.poll_interval);
+    return now;
 }
 
 void client::opened()
 {
-    flush();
+    queue_.flush();
     run().releases.follow_requests();
     run().releases.on(release_events::event::wanted);
 }
@@ -249,28 +222,18 @@ void client::listen()
     run().releases.on(release_events::event::wanted);
 }
 
-void client::look_around(lease_clock::duration stood_still)
+void client::sweep(lease_clock::duration stood_still)
 {
-    end_overdue(stood_still);
+    queue_.end_overdue(stood_still);
     run().releases.sweep();
 }
 
 // The end.
 
-void client::give_up_connection()
+void client::give_up_all()
 {
+    queue_.give_up_all();
     run().talks.give_up_all();
-}
-
-void client::forget_unused()
-{
-    run().releases.sweep();
-}
-
-void client::close_unused()
-{
-    run().releases.on(release_events::event::turn);
-    run().talks.on(primary::event::turn);
 }
 
 void client::context_forked() noexcept
@@ -279,11 +242,8 @@ void client::context_forked() noexcept
         return;
     run().talks.forked();
     run().releases.forked();
-    end_inherited();
-    on_strand(*this, [waits = sources().drop_all()](client&) mutable {
-        for (auto& each : waits)
-            each(woken{});
-    });
+    queue_.forked();
+    on_strand(*this, [waits = sources().drop_all()](client&) mutable { remote::wake_all(std::move(waits)); });
 }
 
 } // namespace colock::mongo::detail

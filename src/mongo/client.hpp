@@ -3,7 +3,8 @@
 
 #include "mongo/primary.hpp"
 #include "mongo/settings.hpp"
-#include "remote/errand_client.hpp"
+#include "remote/client_base.hpp"
+#include "remote/request_queue.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace colock::mongo::detail {
 
@@ -24,7 +26,7 @@ class shared_read;
 /// Owns the parts that do this.
 ///
 /// Thread safety: submit, watch, close and waiting may be called from any thread; the rest is said beside it.
-class client final : public remote::errand_client
+class client final : public remote::client_base
 {
 public:
     [[nodiscard]] static std::shared_ptr<client> make(
@@ -38,7 +40,11 @@ public:
     /// What this adapter calls itself where it waits.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
+    /// Starts an operation as soon as possible. The operation ends on the strand; it is dropped if the context is gone.
+    void submit(remote::operation_ptr added) { queue_.submit(std::move(added)); }
+
     // For operations, on the strand.
+    [[nodiscard]] remote::request_queue& queue() noexcept { return queue_; }
     [[nodiscard]] primary& talks() noexcept;
     /// Greater than all before: a server carries out no request of a claim after a later one.
     [[nodiscard]] std::int64_t next_request() noexcept { return ++requests_; }
@@ -54,31 +60,23 @@ private:
 
     // All below: on the strand.
     [[nodiscard]] parts& run() const noexcept;
-    [[nodiscard]] remote::connection_plan& plan() noexcept override;
-    [[nodiscard]] lease_clock::duration pace() const noexcept override;
+    [[nodiscard]] usage current_usage() const noexcept override;
     void opened() override;
-    void want() override;
-    [[nodiscard]] bool takes_more() override;
-    void started_all() override;
+    void refuse(const failure_ptr& why) override { queue_.refuse(why); }
+    void listen() override;
+    void sweep(lease_clock::duration stood_still) override;
+    void give_up_all() override;
+    void drop_all() noexcept override { queue_.drop_all(); }
+    [[nodiscard]] bool can_start(const remote::operation& next);
     void send_together();
     /// Null: there is none that more can join.
     [[nodiscard]] std::shared_ptr<shared_read> open_read() const;
     [[nodiscard]] std::size_t load() noexcept;
     void wait_for_company();
     void company_waited_for();
-    void all_ended() override;
-    [[nodiscard]] failure_ptr denial() noexcept override { return nullptr; }
-    void denial_told() override;
-    [[nodiscard]] const failure_ptr& problem() const noexcept override;
-    [[nodiscard]] bool in_use() const noexcept override { return false; }
-    [[nodiscard]] bool others_open() const noexcept override;
-    void give_up_connection() override;
-    void listen() override;
-    void look_around(lease_clock::duration stood_still) override;
-    void forget_unused() override;
-    void close_unused() override;
 
     const settings config_;
+    remote::request_queue queue_;
     const std::string name_;
     std::int64_t requests_ = 0;
     std::atomic<waiting_by> waiting_{waiting_by::nothing};

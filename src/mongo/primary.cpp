@@ -20,7 +20,7 @@ constexpr int least_wire_version = 13;
 
 } // namespace
 
-primary::primary(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+primary::primary(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
     remote::reports& told, std::function<void()> room)
     : connection_loop(strand, owner, told, saturating_cast(config.idle_timeout)), strand_(strand), config_(config),
       room_(std::move(room)), tls_files_(config.tls)

@@ -30,7 +30,7 @@ public:
     using task_ptr = lanes::task_ptr;
 
     /// \param room told when another command can be begun
-    primary(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+    primary(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
         remote::reports& told, std::function<void()> room);
 
     /// Another command can be begun at once.

@@ -38,7 +38,7 @@ std::int64_t cursor_of(const answer& got)
 
 } // namespace
 
-release_events::release_events(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+release_events::release_events(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
     remote::reports& told, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by)
     : listening_loop(
           strand, owner, requests, sources, config.idle_timeout == 0ms ? lease_clock::duration::zero() : stream_linger),

@@ -24,7 +24,7 @@ class release_events final : public remote::listening_loop
 {
 public:
     /// \param by says from then on how waiters hear of a release
-    release_events(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+    release_events(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
         remote::reports& told, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by);
 
     /// The primary was found anew.

@@ -23,6 +23,7 @@ struct client::parts final : runtime
           sent(strand, owner, owner.config_, commands, owner.outbox_, owner.hints_, dropped),
           messages(strand, owner, owner.config_, made, told, commands, owner.sources())
     {
+        requests = &commands;
     }
 
     links made;
@@ -94,26 +95,17 @@ const remote::lost_requests& client::lost() const noexcept
 
 // What one part tells the others.
 
-remote::connection_plan::demand client::demand() const noexcept
+client::usage client::current_usage() const noexcept
 {
-    const auto& sent = run().sent;
-    return {.needed = !outbox_.empty() || !sent.idle() || !sources().empty(), .under_way = sent.awaits_answers()};
-}
-
-remote::connection_plan::surroundings client::surroundings() const noexcept
-{
-    return {.others_open = run().messages.connected(), .untold = !run().sent.idle()};
-}
-
-remote::connection_plan& client::plan() noexcept
-{
-    return run().commands.plan();
-}
-
-lease_clock::duration client::pace() const noexcept
-{
+    const auto& all = run();
+    const bool is_idle = all.sent.idle();
     const auto usual = config_.deadlines().pace();
-    return run().messages.polls() ? std::min<lease_clock::duration>(usual, config_.poll_interval) : usual;
+    return {.needed = !is_idle || !outbox_.empty(),
+        .under_way = all.sent.awaits_answers(),
+        .others_open = all.messages.connected(),
+        .untold = !is_idle,
+        .owes_news = !all.dropped.empty(),
+        .pace = all.messages.polls() ? std::min<lease_clock::duration>(usual, config_.poll_interval) : usual};
 }
 
 void client::opened()
@@ -138,7 +130,7 @@ void client::listen()
     run().messages.on(subscriptions::event::wanted);
 }
 
-void client::look_around(lease_clock::duration stood_still)
+void client::sweep(lease_clock::duration stood_still)
 {
     auto& all = run();
     all.sent.postpone(stood_still);
@@ -147,17 +139,6 @@ void client::look_around(lease_clock::duration stood_still)
 }
 
 // The end.
-
-void client::forget_unused()
-{
-    run().messages.sweep();
-}
-
-void client::close_unused()
-{
-    run().messages.on(subscriptions::event::turn);
-    run().commands.on(session::event::turn);
-}
 
 /// Does nothing while a handler is posted that goes on.
 void client::tell_dropped()
@@ -189,11 +170,6 @@ void client::give_up_all()
         return;
     all.commands.on(session::event::given_up);
     all.commands.connection()->close();
-}
-
-bool client::owes_news() const noexcept
-{
-    return !run().dropped.empty();
 }
 
 void client::drop_all() noexcept

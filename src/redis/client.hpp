@@ -56,18 +56,12 @@ private:
 
     // All below: on the strand.
     [[nodiscard]] parts& run() const noexcept;
-    [[nodiscard]] remote::connection_plan::demand demand() const noexcept override;
-    [[nodiscard]] remote::connection_plan::surroundings surroundings() const noexcept override;
-    [[nodiscard]] remote::connection_plan& plan() noexcept override;
-    [[nodiscard]] lease_clock::duration pace() const noexcept override;
+    [[nodiscard]] usage current_usage() const noexcept override;
     void opened() override;
     void refuse(const failure_ptr& why) override;
     void listen() override;
-    void look_around(lease_clock::duration stood_still) override;
-    void forget_unused() override;
-    void close_unused() override;
+    void sweep(lease_clock::duration stood_still) override;
     void give_up_all() override;
-    [[nodiscard]] bool owes_news() const noexcept override;
     void drop_all() noexcept override;
     void tell_dropped();
 

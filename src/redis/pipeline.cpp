@@ -29,7 +29,7 @@ void end_all(std::vector<operation_ptr> overdue, delivery how, const failure_ptr
 
 } // namespace
 
-pipeline::pipeline(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config, session& on,
+pipeline::pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& on,
     outbox& unsent, flush_hints& hints, never_sent& dropped)
     : strand_(strand), owner_(owner), config_(config), session_(on), outbox_(unsent), hints_(hints),
       never_sent_(dropped)

@@ -5,7 +5,7 @@
 #include "redis/outbox.hpp"
 #include "redis/session.hpp"
 #include "redis/untold.hpp"
-#include "remote/parts_owner.hpp"
+#include "remote/client_base.hpp"
 
 #include <colock/adapter.hpp>
 #include <colock/clock.hpp>
@@ -23,7 +23,7 @@ namespace colock::redis::detail {
 class pipeline
 {
 public:
-    pipeline(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config, session& on,
+    pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& on,
         outbox& unsent, flush_hints& hints, never_sent& dropped);
 
     void flush();
@@ -47,7 +47,7 @@ private:
     [[nodiscard]] std::vector<operation_ptr> take_unanswered(lease_clock::time_point now, std::size_t& room);
 
     const asio::any_io_executor strand_;
-    remote::parts_owner& owner_;
+    remote::client_base& owner_;
     const settings& config_;
     session& session_;
     outbox& outbox_;

@@ -21,7 +21,7 @@ namespace colock::redis::detail {
 class session final : public remote::connection_loop
 {
 public:
-    session(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config, links& made_by,
+    session(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, links& made_by,
         remote::reports& told, fence_anchor& anchor, std::atomic<bool>& replicas_seen);
 
     /// Null while there is none.

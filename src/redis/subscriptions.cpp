@@ -25,7 +25,7 @@ constexpr lease_clock::duration channel_linger = 1s;
 
 } // namespace
 
-subscriptions::subscriptions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+subscriptions::subscriptions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
     links& made_by, remote::reports& told, session& requests, remote::wait_sources& sources)
     : listening_loop(strand, owner, requests, sources,
           config.idle_timeout == 0ms ? lease_clock::duration::zero() : channel_linger),

@@ -21,7 +21,7 @@ namespace colock::redis::detail {
 class subscriptions final : public remote::listening_loop
 {
 public:
-    subscriptions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+    subscriptions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
         links& made_by, remote::reports& told, session& requests, remote::wait_sources& sources);
 
     /// The connection for commands is a new one.

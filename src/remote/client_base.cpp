@@ -2,6 +2,7 @@
 #include "remote/client_base.hpp"
 
 #include "core/strand.hpp"
+#include "remote/connection_loop.hpp"
 #include "remote/deadlines.hpp"
 
 #include <chrono>
@@ -45,7 +46,7 @@ void client_base::listen_soon()
     try {
         on_strand(*this, [](client_base& self) {
             self.listening_due_ = false;
-            self.plan().reopen();
+            self.requests().plan().reopen();
             self.listen();
             self.arm_turn();
         });
@@ -55,17 +56,21 @@ void client_base::listen_soon()
     }
 }
 
-connection_plan::surroundings client_base::all_surroundings() const noexcept
+connection_plan::demand client_base::demand(const usage& now) const noexcept
 {
-    auto all = surroundings();
-    all.closing = !runtime_->closing.empty();
-    return all;
+    return {.needed = now.needed || !sources_.empty(), .under_way = now.under_way};
+}
+
+connection_plan::surroundings client_base::surroundings(const usage& now) const noexcept
+{
+    return {.others_open = now.others_open, .untold = now.untold, .closing = !runtime_->closing.empty()};
 }
 
 void client_base::arm_turn()
 {
     auto& run = *runtime_;
-    const auto wanted = plan().turns_again_in(demand(), all_surroundings(), pace());
+    const auto now = current_usage();
+    const auto wanted = requests().plan().turns_again_in(demand(now), surroundings(now), now.pace);
     if (!wanted) {
         if (std::exchange(run.turn_at, never) != never)
             run.timer.cancel();
@@ -85,29 +90,27 @@ void client_base::arm_turn()
     run.timer.expires_after(delay);
     run.timer.async_wait([self = keep(*this)](const error_code& code) {
         if (!code)
-            self->turn(std::exchange(self->runtime_->turn_at, never));
+            self->turn(deadlines::stood_still(std::exchange(self->runtime_->turn_at, never), lease_clock::now()));
     });
 }
 
-void client_base::turn(lease_clock::time_point due)
+void client_base::turn(lease_clock::duration stood_still)
 {
-    look_around(deadlines::stood_still(due, lease_clock::now()));
-    close_if_idle();
-    arm_turn();
-}
-
-void client_base::close_if_idle()
-{
-    if (plan().out_of_time(lease_clock::now()))
+    sweep(stood_still);
+    if (requests().plan().out_of_time(lease_clock::now()))
         give_up_all();
-    close_unused();
+    requests().on(connection_loop::event::turn);
     finish_close();
+    arm_turn();
 }
 
 void client_base::finish_close() noexcept
 {
     auto& run = *runtime_;
-    if (run.closing.empty() || owes_news() || !plan().finish_close(lease_clock::now(), all_surroundings()))
+    if (run.closing.empty())
+        return;
+    const auto now = current_usage();
+    if (now.owes_news || !requests().plan().finish_close(lease_clock::now(), surroundings(now)))
         return;
     auto told = std::exchange(run.closing, {});
     // The turns that it took are taken no more.
@@ -120,10 +123,8 @@ void client_base::close(lease_clock::duration deadline, completion<closed> done)
 {
     on_strand(*this, [deadline, done = std::move(done)](client_base& self) mutable {
         self.runtime_->closing.push_back(std::move(done));
-        self.plan().close(saturating_add(lease_clock::now(), deadline));
-        self.forget_unused();
-        self.close_if_idle();
-        self.arm_turn();
+        self.requests().plan().close(saturating_add(lease_clock::now(), deadline));
+        self.turn({});
     });
 }
 
@@ -131,9 +132,8 @@ void client_base::retire() noexcept
 {
     try {
         on_strand(*this, [](client_base& self) {
-            self.plan().retire();
-            self.close_if_idle();
-            self.arm_turn();
+            self.requests().plan().retire();
+            self.turn({});
         });
     } catch (...) {
         // Without memory the connection stays until its idle timeout.

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/parts_owner.hpp"
+#include "remote/connection_plan.hpp"
 #include "remote/reports.hpp"
 #include "remote/wait_sources.hpp"
 
@@ -23,13 +23,35 @@
 
 namespace colock::remote {
 
-/// What the clients of all servers have in common: a strand that their parts live on, one coarse timer for all of these
-/// (deadlines, polls, what is idle), and the order in which all of it is closed.
+class connection_loop;
+
+/// What the clients of all servers have in common: a strand that their parts run on, one coarse timer for all of these
+/// (deadlines, polls, idle connections), and the order in which all of it is closed.
 ///
-/// Thread safety: watch, close, retire and on_strand may be called from any thread; all else on the strand.
-class client_base : public context_member, public parts_owner
+/// A client owns its parts. A part knows the client as this type: it knows nothing of the parts that use it.
+///
+/// Thread safety: watch, close, retire and on_strand may be called from any thread; the rest belongs to the strand.
+class client_base : public context_member, public std::enable_shared_from_this<client_base>
 {
 public:
+    /// What a client needs its connections for, and what keeps it from being closed.
+    struct usage
+    {
+        /// An operation waits to be sent or answered, or something at the server needs the connection for requests.
+        /// Those who wait for an event need not be counted.
+        bool needed = false;
+        /// An operation was sent, and is not answered.
+        bool under_way = false;
+        /// Another connection than that for requests is open.
+        bool others_open = false;
+        /// An operation was not answered, or its caller was not told of the answer.
+        bool untold = false;
+        /// An operation was given up, and its caller was not told: a close is not told before.
+        bool owes_news = false;
+        /// Time between two turns of the timer while the client is in use.
+        lease_clock::duration pace{};
+    };
+
     ~client_base() override;
 
     [[nodiscard]] interest watch(const std::string& source);
@@ -43,8 +65,48 @@ public:
 
     void context_shutdown() noexcept final;
 
-    void arm_turn() final;
-    void finish_close() noexcept final;
+    // For the parts.
+    /// The part, for a handler: keeps all of them.
+    template <class Part>
+    [[nodiscard]] std::shared_ptr<Part> keep(Part& part)
+    {
+        return {shared_from_this(), &part};
+    }
+    /// Posts `function(part)`; drops it if the context is gone. `initiate` is given the strand and a handler.
+    template <class Part, class Function, class Initiate>
+    void on_strand(Part& part, Function function, Initiate initiate)
+    {
+        asio::any_io_executor strand;
+        {
+            const std::lock_guard guard(mutex_);
+            if (!runtime_)
+                return;
+            strand = runtime_->strand;
+            posting_.fetch_add(1, std::memory_order_relaxed);
+        }
+        auto kept = keep(part);
+        const posting_guard at_end{posting_, strand};
+        initiate(strand, [kept, function = std::move(function)]() mutable { function(*kept); });
+    }
+    template <class Part, class Function>
+    void on_strand(Part& part, Function function)
+    {
+        on_strand(part, std::move(function),
+            [](const auto& strand, auto handler) { asio::post(strand, std::move(handler)); });
+    }
+    /// The connection for requests.
+    [[nodiscard]] connection_loop& requests() const noexcept { return *runtime_->requests; }
+    /// How the connection for requests is used.
+    [[nodiscard]] connection_plan::demand demand() const noexcept { return demand(current_usage()); }
+    /// Requests may be sent, on a new connection.
+    virtual void opened() = 0;
+    /// No attempt to connect will succeed: every operation that was not sent fails with `why`, and the connection for
+    /// requests is told `event::refused`.
+    virtual void refuse(const failure_ptr& why) = 0;
+    /// Something may be due sooner than before.
+    void arm_turn();
+    /// A connection has ended, or a caller was told of an end: a close may be complete.
+    void finish_close() noexcept;
 
 protected:
     /// What belongs to the strand, the strand included. The client's own parts are added to it.
@@ -57,6 +119,8 @@ protected:
 
         asio::any_io_executor strand;
         reports told;
+        /// The connection for requests, which is one of the client's own parts.
+        connection_loop* requests = nullptr;
 
         asio::steady_timer timer;
         lease_clock::time_point turn_at = lease_clock::time_point::max();
@@ -76,52 +140,19 @@ protected:
     [[nodiscard]] wait_sources& sources() noexcept { return sources_; }
     [[nodiscard]] const wait_sources& sources() const noexcept { return sources_; }
 
-    /// Posts `function(self)`; drops it if the context is gone. `initiate` is given the strand and a handler.
-    template <class Self, class Function, class Initiate>
-    static void on_strand(Self& self, Function function, Initiate initiate)
-    {
-        const client_base& base = self;
-        asio::any_io_executor strand;
-        {
-            const std::lock_guard guard(base.mutex_);
-            if (!base.runtime_)
-                return;
-            strand = base.runtime_->strand;
-            base.posting_.fetch_add(1, std::memory_order_relaxed);
-        }
-        auto kept = self.keep(self);
-        const posting_guard at_end{base.posting_, strand};
-        initiate(strand, [kept, function = std::move(function)]() mutable { function(*kept); });
-    }
-    template <class Self, class Function>
-    static void on_strand(Self& self, Function function)
-    {
-        on_strand(self, std::move(function),
-            [](const auto& strand, auto handler) { asio::post(strand, std::move(handler)); });
-    }
-
-    /// Of the connection for commands.
-    [[nodiscard]] virtual connection_plan& plan() noexcept = 0;
-    /// Beside that connection; `closing` is not asked for.
-    [[nodiscard]] virtual connection_plan::surroundings surroundings() const noexcept = 0;
-    /// Between two turns of the timer, while there is something to look at.
-    [[nodiscard]] virtual lease_clock::duration pace() const noexcept = 0;
-    /// Somebody has begun to wait.
+private:
+    [[nodiscard]] virtual usage current_usage() const noexcept = 0;
+    /// Somebody has begun to wait for an event.
     virtual void listen() = 0;
-    /// \param stood_still for so long nothing ran that should have: no deadline counts that
-    virtual void look_around(lease_clock::duration stood_still) = 0;
-    /// Lets go of the events that nobody waits for any more.
-    virtual void forget_unused() = 0;
-    /// Connections that nobody needs are closed now.
-    virtual void close_unused() = 0;
+    /// Ends what is overdue, and lets go of the events that nobody waits for any more. The connection for requests has
+    /// its turn afterwards.
+    /// \param stood_still time in which the event loop did not run, and which no deadline counts
+    virtual void sweep(lease_clock::duration stood_still) = 0;
     /// The time that a close was given is over: what is queued is not sent any more, and no answer is waited for.
     virtual void give_up_all() = 0;
-    /// Some who were given up are still to be told: whoever hears of a close hears nothing more.
-    [[nodiscard]] virtual bool owes_news() const noexcept = 0;
     /// The context is gone: nobody is told.
     virtual void drop_all() noexcept = 0;
 
-private:
     /// A thread uses the strand: the shutdown of its context waits until the strand has been released.
     struct posting_guard
     {
@@ -137,9 +168,9 @@ private:
     };
 
     void listen_soon();
-    [[nodiscard]] connection_plan::surroundings all_surroundings() const noexcept;
-    void turn(lease_clock::time_point due);
-    void close_if_idle();
+    [[nodiscard]] connection_plan::demand demand(const usage& now) const noexcept;
+    [[nodiscard]] connection_plan::surroundings surroundings(const usage& now) const noexcept;
+    void turn(lease_clock::duration stood_still);
 
     wait_sources sources_;
     /// Somebody has begun to wait: what that leads to has been posted already.
@@ -149,7 +180,7 @@ private:
     mutable colock::detail::light_mutex mutex_;
     std::unique_ptr<runtime> runtime_;
     /// Threads that are posting to the strand. Increased under the mutex.
-    mutable std::atomic<unsigned> posting_{0};
+    std::atomic<unsigned> posting_{0};
 };
 
 } // namespace colock::remote

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "remote/client_base.hpp"
 #include "remote/connection_news.hpp"
 #include "remote/connection_plan.hpp"
-#include "remote/parts_owner.hpp"
 #include "remote/reports.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -39,11 +39,13 @@ public:
     void note_use() noexcept { used_ = true; }
     /// Why there is no connection; null if there is one, or none was ever needed.
     [[nodiscard]] const failure_ptr& problem() const noexcept { return problem_; }
+    /// Why no request can be sent any more on a connection that ends once none is in flight; otherwise null.
+    [[nodiscard]] failure_ptr refusal() const noexcept { return plan_.demoted() && !plan_.idle() ? problem_ : nullptr; }
 
 protected:
     /// \param owner and `told` live as long
     connection_loop(
-        const asio::any_io_executor& strand, parts_owner& owner, reports& told, lease_clock::duration idle_timeout);
+        const asio::any_io_executor& strand, client_base& owner, reports& told, lease_clock::duration idle_timeout);
     ~connection_loop() = default;
 
     /// Begins to connect. The attempt ends with a call of `opened`, `fail_to_connect` or `refuse`.
@@ -65,7 +67,7 @@ protected:
     /// Tries to connect at once instead of after the rest of the back-off.
     void end_back_off();
 
-    parts_owner& owner_;
+    client_base& owner_;
     reports& reports_;
 
 private:

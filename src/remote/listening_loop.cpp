@@ -9,7 +9,7 @@
 
 namespace colock::remote {
 
-listening_loop::listening_loop(const asio::any_io_executor& strand, parts_owner& owner, connection_loop& requests,
+listening_loop::listening_loop(const asio::any_io_executor& strand, client_base& owner, connection_loop& requests,
     wait_sources& sources, lease_clock::duration linger)
     : strand_(strand), owner_(owner), sources_(sources), requests_(requests), linger_(linger), back_off_(strand)
 {
@@ -63,6 +63,7 @@ void listening_loop::sweep()
 {
     const bool forgets_more = forget_unused();
     const bool ends_more = end_due_waits();
+    on(event::turn);
     if ((!forgets_more && !ends_more) || std::exchange(is_sweeping_, true))
         return;
     asio::post(strand_, [self = owner_.keep(*this)] {

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "remote/client_base.hpp"
 #include "remote/connection_loop.hpp"
 #include "remote/listening_plan.hpp"
-#include "remote/parts_owner.hpp"
 #include "remote/wait_sources.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -30,13 +30,14 @@ public:
 
     /// Passes the event to the plan, and does what the plan decides.
     void on(event what);
-    /// Forgets unused sources and ends waits that are due, up to `most_per_turn` of each in one handler.
+    /// Forgets unused sources and ends waits that are due, up to `most_per_turn` of each in one handler. Then the plan
+    /// has its turn.
     void sweep();
 
 protected:
     /// \param owner and the other references live as long
     /// \param linger how long a source is kept that nobody uses
-    listening_loop(const asio::any_io_executor& strand, parts_owner& owner, connection_loop& requests,
+    listening_loop(const asio::any_io_executor& strand, client_base& owner, connection_loop& requests,
         wait_sources& sources, lease_clock::duration linger);
     ~listening_loop() = default;
 
@@ -58,7 +59,7 @@ protected:
     [[nodiscard]] const plan_type& plan() const noexcept { return plan_; }
 
     const asio::any_io_executor strand_;
-    parts_owner& owner_;
+    client_base& owner_;
     wait_sources& sources_;
 
 private:

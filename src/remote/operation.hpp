@@ -34,8 +34,8 @@ public:
     [[nodiscard]] virtual bool joins() const noexcept { return false; }
 
     lease_clock::time_point deadline{};
-    /// Of those that were started, see `errands`.
-    unsigned crowd = 0;
+    /// Number of times that operations in flight were given up before this one was started, see `operation_queue`.
+    unsigned generation = 0;
 };
 using operation_ptr = boost::intrusive_ptr<operation>;
 

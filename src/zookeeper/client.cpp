@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 /// Between two turns while locks are held, and nothing else is going on.
 constexpr lease_clock::duration calm_pace = 1s;
 /// The driver tells all requests of a connection in one call that this has ended: two microseconds each.
-constexpr std::size_t most_cut_off = 1024;
+constexpr std::size_t max_in_flight = 1024;
 
 } // namespace
 
@@ -26,13 +26,19 @@ struct client::parts final : runtime
         : runtime(executor, std::move(events)), watched(strand, owner, owner.sources(), owner.config_.layout),
           talks(strand, owner, owner.config_, told, watched)
     {
+        requests = &talks;
     }
 
     watches watched;
     sessions talks;
 };
 
-client::client(settings checked) : errand_client(checked.deadlines()), config_(std::move(checked)) {}
+client::client(settings checked)
+    : config_(std::move(checked)), queue_(*this, config_.deadlines(), max_in_flight,
+                                       {.can_start = [this](const remote::operation&) { return can_start(); },
+                                           .send = [this] { run().talks.send(); }})
+{
+}
 
 client::~client()
 {
@@ -60,17 +66,7 @@ sessions& client::talks() noexcept
     return run().talks;
 }
 
-void client::want()
-{
-    run().talks.on(sessions::event::wanted);
-}
-
-std::size_t client::most_under_way() const noexcept
-{
-    return most_cut_off;
-}
-
-bool client::takes_more() noexcept
+bool client::can_start()
 {
     if (!run().talks.ask())
         return false;
@@ -78,55 +74,20 @@ bool client::takes_more() noexcept
     return true;
 }
 
-void client::started_all()
+client::usage client::current_usage() const noexcept
 {
-    run().talks.send();
-}
-
-void client::all_ended()
-{
-    run().talks.on(sessions::event::told);
-}
-
-failure_ptr client::denial() noexcept
-{
-    const auto& talks = run().talks;
-    return talks.is_denied() ? talks.problem() : nullptr;
-}
-
-void client::denial_told()
-{
-    run().talks.on(sessions::event::refused);
-}
-
-const failure_ptr& client::problem() const noexcept
-{
-    return run().talks.problem();
-}
-
-bool client::in_use() const noexcept
-{
-    return run().talks.in_use();
-}
-
-bool client::others_open() const noexcept
-{
-    return run().talks.closing();
-}
-
-remote::connection_plan& client::plan() noexcept
-{
-    return run().talks.plan();
-}
-
-lease_clock::duration client::pace() const noexcept
-{
-    return is_calm() && run().closing.empty() ? calm_pace : usual_pace();
+    const auto& all = run();
+    auto now = queue_.current_usage();
+    if (!now.needed && sources().empty() && all.closing.empty())
+        now.pace = calm_pace;
+    now.needed = now.needed || all.talks.in_use();
+    now.others_open = all.talks.closing();
+    return now;
 }
 
 void client::opened()
 {
-    flush();
+    queue_.flush();
     watch_some();
 }
 
@@ -144,27 +105,18 @@ void client::listen()
     watch_some();
 }
 
-void client::look_around(lease_clock::duration stood_still)
+void client::sweep(lease_clock::duration stood_still)
 {
-    end_overdue(stood_still);
-    forget_unused();
+    queue_.end_overdue(stood_still);
+    run().watched.forget_unused();
     watch_some();
 }
 
 // The end.
 
-void client::forget_unused()
+void client::give_up_all()
 {
-    run().watched.forget_unused();
-}
-
-void client::close_unused()
-{
-    run().talks.on(sessions::event::turn);
-}
-
-void client::give_up_connection()
-{
+    queue_.give_up_all();
     run().talks.give_up();
 }
 
@@ -173,7 +125,7 @@ void client::context_forked() noexcept
     if (!running())
         return;
     run().talks.forked();
-    end_inherited();
+    queue_.forked();
     on_strand(*this, [waits = sources().drop_all()](client&) mutable { remote::wake_all(std::move(waits)); });
 }
 

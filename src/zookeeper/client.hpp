@@ -1,13 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/errand_client.hpp"
+#include "remote/client_base.hpp"
+#include "remote/request_queue.hpp"
 #include "zookeeper/sessions.hpp"
 #include "zookeeper/settings.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 
 #include <memory>
+#include <utility>
 
 namespace colock::zookeeper::detail {
 
@@ -17,7 +19,7 @@ namespace colock::zookeeper::detail {
 /// Owns the parts that do this.
 ///
 /// Thread safety: submit, watch and close may be called from any thread; the rest is said beside it.
-class client final : public remote::errand_client
+class client final : public remote::client_base
 {
 public:
     [[nodiscard]] static std::shared_ptr<client> make(
@@ -27,7 +29,11 @@ public:
 
     [[nodiscard]] const settings& config() const noexcept { return config_; }
 
+    /// Starts an operation as soon as possible. The operation ends on the strand; it is dropped if the context is gone.
+    void submit(remote::operation_ptr added) { queue_.submit(std::move(added)); }
+
     // For operations, on the strand.
+    [[nodiscard]] remote::request_queue& queue() noexcept { return queue_; }
     [[nodiscard]] sessions& talks() noexcept;
     [[nodiscard]] bool nobody_waits() const noexcept { return sources().empty(); }
 
@@ -38,27 +44,18 @@ private:
 
     // All below: on the strand.
     [[nodiscard]] parts& run() const noexcept;
-    [[nodiscard]] remote::connection_plan& plan() noexcept override;
-    [[nodiscard]] lease_clock::duration pace() const noexcept override;
+    [[nodiscard]] usage current_usage() const noexcept override;
     void opened() override;
-    void want() override;
-    [[nodiscard]] std::size_t most_under_way() const noexcept override;
-    [[nodiscard]] bool takes_more() noexcept override;
-    void started_all() override;
-    void all_ended() override;
-    [[nodiscard]] failure_ptr denial() noexcept override;
-    void denial_told() override;
-    [[nodiscard]] const failure_ptr& problem() const noexcept override;
-    [[nodiscard]] bool in_use() const noexcept override;
-    [[nodiscard]] bool others_open() const noexcept override;
-    void give_up_connection() override;
+    void refuse(const failure_ptr& why) override { queue_.refuse(why); }
     void listen() override;
-    void look_around(lease_clock::duration stood_still) override;
-    void forget_unused() override;
-    void close_unused() override;
+    void sweep(lease_clock::duration stood_still) override;
+    void give_up_all() override;
+    void drop_all() noexcept override { queue_.drop_all(); }
+    [[nodiscard]] bool can_start();
     void watch_some();
 
     const settings config_;
+    remote::request_queue queue_;
 };
 
 } // namespace colock::zookeeper::detail

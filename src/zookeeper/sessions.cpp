@@ -105,7 +105,7 @@ private:
     const remote::connection_number number_;
 };
 
-sessions::sessions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+sessions::sessions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
     remote::reports& told, watches& watched)
     : connection_loop(strand, owner, told, saturating_cast(config.idle_timeout)), strand_(strand), config_(config),
       watches_(watched), probe_timer_(strand), smallest_timeout_(config.session.smallest_timeout)

@@ -33,7 +33,7 @@ namespace colock::zookeeper::detail {
 class sessions final : public remote::connection_loop
 {
 public:
-    sessions(const asio::any_io_executor& strand, remote::parts_owner& owner, const settings& config,
+    sessions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
         remote::reports& told, watches& watched);
 
     /// Null: no request can be sent now.
@@ -58,8 +58,6 @@ public:
     [[nodiscard]] bool is_out_of_reach() const noexcept;
     /// Gives the session in use up: the servers end it by themselves. What is needed goes on in another.
     void leave_to_expire();
-    /// The server has refused us; some may still have to be told.
-    [[nodiscard]] bool is_denied() const noexcept { return plan().demoted() && !plan().idle(); }
     /// Something is asked, and sent in this turn.
     void begin_asking() noexcept;
     /// It need not wait for more.

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/parts_owner.hpp"
+#include "remote/client_base.hpp"
 #include "remote/wait_sources.hpp"
 #include "zookeeper/requests.hpp"
 
@@ -20,7 +20,7 @@ class watches
 {
 public:
     /// \param how the layout of the folders that are watched
-    watches(const asio::any_io_executor& strand, remote::parts_owner& owner, remote::wait_sources& sources, layout how)
+    watches(const asio::any_io_executor& strand, remote::client_base& owner, remote::wait_sources& sources, layout how)
         : strand_(strand), owner_(owner), sources_(sources), layout_(how)
     {
     }
@@ -53,7 +53,7 @@ private:
     void wake_some();
 
     const asio::any_io_executor strand_;
-    remote::parts_owner& owner_;
+    remote::client_base& owner_;
     remote::wait_sources& sources_;
     const layout layout_;
     /// Waits that have ended, and that are still to be told.

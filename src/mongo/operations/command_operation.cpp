@@ -71,7 +71,7 @@ void command_operation::answered(const answer& got, const question::handler& the
             outrun();
         return;
     case verdict::later:
-        owner_->again(*this);
+        owner_->queue().again(*this);
         return;
     case verdict::unknown:
         end_failed(delivery::unanswered, failure_of(got));

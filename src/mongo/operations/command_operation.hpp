@@ -73,7 +73,7 @@ protected:
     [[nodiscard]] std::int64_t too_late() const noexcept;
 
     /// Before anybody is told.
-    void end() { owner_->ended(*this); }
+    void end() { owner_->queue().ended(*this); }
     void end_failed(delivery how, failure_ptr why)
     {
         const operation_ptr kept(this);

@@ -84,13 +84,13 @@ protected:
     void begin_anew()
     {
         ++round_;
-        owner_->again(*this);
+        owner_->queue().again(*this);
     }
     /// Before anybody is told.
     void end()
     {
         over_ = true;
-        owner_->ended(*this);
+        owner_->queue().ended(*this);
     }
     void end_failed(const reply& answer)
     {

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/errands.hpp"
+#include "remote/operation_queue.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -81,14 +81,14 @@ struct scene
     }
 
     std::vector<end> ends;
-    errands all;
+    operation_queue all;
 };
 
 constexpr std::size_t many = 20'000;
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(remote_errands, scene)
+BOOST_FIXTURE_TEST_SUITE(remote_operation_queue, scene)
 
 BOOST_AUTO_TEST_CASE(they_are_started_in_their_order)
 {

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/errands.hpp"
+#include "remote/operation_queue.hpp"
 
 #include <cstddef>
 #include <iterator>
@@ -21,7 +21,7 @@ operation_ptr pop_front(List& from)
 } // namespace
 
 /// How many may still be looked at.
-class errands::budget
+class operation_queue::budget
 {
 public:
     bool spend() noexcept
@@ -37,7 +37,7 @@ private:
     std::size_t left_ = most_per_turn;
 };
 
-bool errands::add(operation_ptr which)
+bool operation_queue::add(operation_ptr which)
 {
     const std::lock_guard guard(mutex_);
     if (closed_)
@@ -48,25 +48,25 @@ bool errands::add(operation_ptr which)
     return is_first;
 }
 
-bool errands::empty() const noexcept
+bool operation_queue::empty() const noexcept
 {
     const std::lock_guard guard(mutex_);
     return waiting_.empty();
 }
 
-std::size_t errands::waiting() const noexcept
+std::size_t operation_queue::waiting() const noexcept
 {
     const std::lock_guard guard(mutex_);
     return waiting_count_;
 }
 
-const operation* errands::first() const noexcept
+const operation* operation_queue::first() const noexcept
 {
     const std::lock_guard guard(mutex_);
     return waiting_.empty() ? nullptr : &waiting_.front();
 }
 
-operation_ptr errands::take()
+operation_ptr operation_queue::take()
 {
     operation_ptr next;
     {
@@ -78,7 +78,7 @@ operation_ptr errands::take()
         next = pop_front(waiting_);
         --waiting_count_;
     }
-    next->crowd = crowd_;
+    next->generation = generation_;
     alone_in_a_row_ = running_.empty() ? alone_in_a_row_ + 1 : 0;
     intrusive_ptr_add_ref(next.get());
     running_.push_back(*next);
@@ -86,10 +86,10 @@ operation_ptr errands::take()
     return next;
 }
 
-void errands::put_back(operation& which)
+void operation_queue::put_back(operation& which)
 {
     // It is about to be told.
-    if (which.crowd != crowd_)
+    if (which.generation != generation_)
         return;
     operation_ptr kept(&which);
     ended(which);
@@ -100,18 +100,18 @@ void errands::put_back(operation& which)
     ++waiting_count_;
 }
 
-void errands::ended(operation& which) noexcept
+void operation_queue::ended(operation& which) noexcept
 {
     if (!which.is_linked())
         return;
     which.unlink();
     // Those that were given up were counted out with that.
-    if (which.crowd == crowd_)
+    if (which.generation == generation_)
         --running_count_;
     intrusive_ptr_release(&which);
 }
 
-void errands::postpone(lease_clock::duration by) noexcept
+void operation_queue::postpone(lease_clock::duration by) noexcept
 {
     if (by == lease_clock::duration::zero())
         return;
@@ -122,7 +122,7 @@ void errands::postpone(lease_clock::duration by) noexcept
         each.deadline = saturating_add(each.deadline, by);
 }
 
-void errands::give_up(list& all, delivery how, const failure_ptr& why)
+void operation_queue::give_up(list& all, delivery how, const failure_ptr& why)
 {
     if (all.empty())
         return;
@@ -130,7 +130,7 @@ void errands::give_up(list& all, delivery how, const failure_ptr& why)
     given_up_.back().on.swap(all);
 }
 
-void errands::give_up_waiting(const failure_ptr& why)
+void operation_queue::give_up_waiting(const failure_ptr& why)
 {
     const std::lock_guard guard(mutex_);
     give_up(waiting_, delivery::unsent, why);
@@ -138,14 +138,14 @@ void errands::give_up_waiting(const failure_ptr& why)
     looking_ = false;
 }
 
-void errands::give_up_running(const failure_ptr& why)
+void operation_queue::give_up_running(const failure_ptr& why)
 {
     give_up(running_, delivery::unanswered, why);
     running_count_ = 0;
-    ++crowd_;
+    ++generation_;
 }
 
-bool errands::end_some(lease_clock::time_point now, const failure_ptr& trouble)
+bool operation_queue::end_some(lease_clock::time_point now, const failure_ptr& trouble)
 {
     budget left;
     end_given_up(left);
@@ -154,7 +154,7 @@ bool errands::end_some(lease_clock::time_point now, const failure_ptr& trouble)
     return left.spent() || owes_news();
 }
 
-void errands::end_given_up(budget& left)
+void operation_queue::end_given_up(budget& left)
 {
     while (!given_up_.empty()) {
         // Whoever is told may give up more.
@@ -171,7 +171,7 @@ void errands::end_given_up(budget& left)
     }
 }
 
-void errands::end_overdue_running(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
+void operation_queue::end_overdue_running(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
 {
     // Those that were put back and started again stand behind younger ones, and end a little late.
     while (!running_.empty() && deadlines::is_over(running_.front().deadline, now) && left.spend()) {
@@ -180,7 +180,7 @@ void errands::end_overdue_running(budget& left, lease_clock::time_point now, con
     }
 }
 
-void errands::end_overdue_waiting(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
+void operation_queue::end_overdue_waiting(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
 {
     std::vector<operation_ptr> over;
     {
@@ -201,7 +201,7 @@ void errands::end_overdue_waiting(budget& left, lease_clock::time_point now, con
         each->fail(delivery::unsent, deadlines::overdue(delivery::unsent, trouble));
 }
 
-void errands::drop_all() noexcept
+void operation_queue::drop_all() noexcept
 {
     list all;
     {

@@ -18,13 +18,13 @@ namespace colock::remote {
 /// may end at one moment: then they are told in parts.
 ///
 /// Thread safety: `add` and `empty` may be called from any thread; all else on the client's strand.
-class errands
+class operation_queue
 {
 public:
-    errands() = default;
-    errands(const errands&) = delete;
-    errands& operator=(const errands&) = delete;
-    ~errands() { drop_all(); }
+    operation_queue() = default;
+    operation_queue(const operation_queue&) = delete;
+    operation_queue& operator=(const operation_queue&) = delete;
+    ~operation_queue() { drop_all(); }
 
     /// True if no other waits: nobody has been asked to start it. Dropped once all were.
     bool add(operation_ptr which);
@@ -86,7 +86,7 @@ private:
     std::size_t running_count_ = 0;
     unsigned alone_in_a_row_ = 0;
     /// Those that were given up while they were under way belong to an earlier one.
-    unsigned crowd_ = 0;
+    unsigned generation_ = 0;
     std::deque<verdict> given_up_;
 };
 
