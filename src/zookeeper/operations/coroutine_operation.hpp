@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "zookeeper/operations/coroutine.hpp"
+#include "remote/coroutine.hpp"
 #include "zookeeper/operations/request_operation.hpp"
 
 #include <coroutine>
@@ -10,6 +10,8 @@
 #include <utility>
 
 namespace colock::zookeeper::detail {
+
+using remote::coroutine;
 
 /// An operation of several requests, written as one coroutine, `run`.
 ///

@@ -3,13 +3,9 @@
 
 #include "zookeeper/line.hpp"
 #include "zookeeper/operations/claim_state.hpp"
+#include "zookeeper/operations/coroutine_operation.hpp"
 #include "zookeeper/operations/names.hpp"
-#include "zookeeper/operations/request_operation.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace colock::zookeeper::detail {
@@ -22,156 +18,106 @@ failure_ptr in_doubt(const error_code& cause)
         "an earlier request of this acquisition was lost with its session, and cannot be proven to be dead", cause);
 }
 
-class give_back_operation final : public request_operation
+/// Gives back what a claim has, or may have, at the servers: its node, and its node in the index of its group.
+class give_back_operation final : public coroutine_operation
 {
 public:
     give_back_operation(client& owner, claim_ptr claim, completion<release_outcome> done, promise given)
-        : request_operation(owner), claim_(std::move(claim)), done_(std::move(done)), promise_(given)
+        : coroutine_operation(owner), claim_(std::move(claim)), done_(std::move(done)), promise_(given)
     {
     }
 
 private:
-    void begin() override
+    coroutine run() override
     {
         auto& state = state_of(*claim_);
-        if (state.session != talks().number())
-            leave_old_session();
-        else if (!state.creates.empty())
-            look();
-        else if (!state.node.empty() || state.indexed)
-            remove();
-        else
-            finish();
-    }
-
-    /// What was in it is over with it, if that is known.
-    void leave_old_session()
-    {
-        auto& state = state_of(*claim_);
-        // Nothing of this claim was sent in the session in use.
-        note_look(talks(), *claim_);
-        if (state.session != 0 && talks().lost().may_arrive(state.session)) {
-            finish_in_doubt();
-            return;
+        if (state.session != talks().number()) {
+            if (!leave_old_session())
+                co_await fail_in_doubt();
+        } else if (!state.creates.empty()) {
+            co_await remove_lost_nodes();
         }
-        state.leave(talks());
-        state.indexed = false;
-        finish();
-    }
-
-    /// Its node, and that in the index of its group, in one write.
-    void remove()
-    {
-        auto* const by = ask();
-        if (!by)
-            return;
-        const auto& state = state_of(*claim_);
-        if (state.indexed)
-            by->remove(index_path(config(), *claim_), then(&give_back_operation::removed_index));
-        if (!state.node.empty())
-            by->leave(state.node, promise_ == promise::released ? with() : company::none,
-                then(&give_back_operation::removed));
-    }
-
-    void removed_index(const reply& got)
-    {
-        auto& state = state_of(*claim_);
-        if (got.ok() || got.what == status::no_node) {
+        pending_reply node(*this);
+        pending_reply indexed(*this);
+        // Both go out in one write. The index names every holder, so its node is removed last.
+        if (!state.node.empty() || state.indexed) {
+            requests& by = co_await connected();
+            if (!state.node.empty())
+                by.leave(state.node, promise_ == promise::released ? with() : company::none, node.expect());
+            if (state.indexed)
+                by.remove(index_path(config(), *claim_), indexed.expect());
+        }
+        if (node.is_expected()) {
+            const reply& got = co_await node;
+            if (!is_gone(got))
+                co_await fail_with(got);
+            note_removed(got);
+            state.leave(talks());
+        }
+        if (indexed.is_expected()) {
+            const reply& got = co_await indexed;
+            // The next round still knows what was released.
+            if (got.what == status::unanswered)
+                co_await begin_again();
+            if (!is_gone(got))
+                co_await fail_with(got);
             state.indexed = false;
-            if (state.node.empty())
-                finish();
-        } else if (got.what == status::unanswered) {
-            // What has been released stays released meanwhile.
-            begin_anew();
-        } else {
-            end_failed(got);
         }
-    }
-
-    void removed(const reply& got)
-    {
-        if (!got.ok() && got.what != status::no_node) {
-            end_failed(got);
-            return;
-        }
-        // A place in the line is no lock.
-        auto& state = state_of(*claim_);
-        is_released_ = is_released_ || (got.ok() && state.granted);
-        state.leave(talks());
-        // Behind this, the answer of the index.
-        if (!state.indexed)
-            finish();
-    }
-
-    /// What was made without our hearing of it: only in its own session, and behind what was sent there.
-    void look()
-    {
-        auto* const by = ask();
-        if (!by)
-            return;
-        const auto folder = key_folder(config(), claim_->key());
-        by->sync(folder, replied());
-        by->shared_children(folder, then(&give_back_operation::looked));
-    }
-
-    void looked(const reply& got)
-    {
-        if (!got.ok() && got.what != status::no_node) {
-            end_failed(got);
-            return;
-        }
-        const auto found = made_for(claim_prefix(config(), *claim_), got.names());
-        left_ = found.size();
-        if (found.empty()) {
-            note_look(talks(), *claim_);
-            state_of(*claim_).leave(talks());
-            if (state_of(*claim_).indexed)
-                remove();
-            else
-                finish();
-            return;
-        }
-        auto* const by = ask();
-        if (!by)
-            return;
-        const auto folder = key_folder(config(), claim_->key());
-        for (const auto& each : found) {
-            state_of(*claim_).node = child_path(folder, each);
-            by->remove(state_of(*claim_).node, then(&give_back_operation::removed_one));
-        }
-        if (state_of(*claim_).indexed)
-            by->remove(index_path(config(), *claim_), then(&give_back_operation::removed_index));
-    }
-
-    /// What was found stays in doubt until all of it is gone.
-    void removed_one(const reply& got)
-    {
-        if (!got.ok() && got.what != status::no_node) {
-            end_failed(got);
-        } else if (--left_ == 0) {
-            note_look(talks(), *claim_);
-            removed(got);
-        }
-    }
-
-    void finish()
-    {
-        auto& state = state_of(*claim_);
-        if (promise_ == promise::for_good && !state.creates.empty()) {
-            finish_in_doubt();
-            return;
-        }
+        if (promise_ == promise::for_good && !state.creates.empty())
+            co_await fail_in_doubt();
         state.stop_waiting();
         end();
         done_({is_released_ ? release_status::released : release_status::not_held, nullptr});
     }
 
-    void finish_in_doubt()
+    /// What was in the old session is over with it, if the session is known to be over. Returns whether it is.
+    [[nodiscard]] bool leave_old_session()
+    {
+        auto& state = state_of(*claim_);
+        // Nothing of this claim was sent in the session in use.
+        note_look(talks(), *claim_);
+        if (state.session != 0 && talks().lost().may_arrive(state.session))
+            return false;
+        state.leave(talks());
+        state.indexed = false;
+        return true;
+    }
+
+    /// Removes the nodes of creations whose replies were lost, each only after all that was sent before. The doubt
+    /// stays until all of them are gone.
+    coroutine remove_lost_nodes()
+    {
+        const auto folder = key_folder(config(), claim_->key());
+        requests& by = co_await connected();
+        pending_reply listed(*this);
+        by.sync(folder, replied());
+        by.shared_children(folder, listed.expect());
+        const reply& children = co_await listed;
+        if (!is_gone(children))
+            co_await fail_with(children);
+        for (const auto& name : made_for(claim_prefix(config(), *claim_), children.names())) {
+            pending_reply removed(*this);
+            (co_await connected()).remove(child_path(folder, name), removed.expect());
+            const reply& got = co_await removed;
+            if (!is_gone(got))
+                co_await fail_with(got);
+            note_removed(got);
+        }
+        note_look(talks(), *claim_);
+        state_of(*claim_).leave(talks());
+    }
+
+    [[nodiscard]] static bool is_gone(const reply& got) noexcept { return got.ok() || got.what == status::no_node; }
+    /// A place in the line is no lock.
+    void note_removed(const reply& got) { is_released_ = is_released_ || (got.ok() && state_of(*claim_).granted); }
+
+    [[nodiscard]] stop fail_in_doubt()
     {
         // A session that is being closed may yet be proven to be over.
         const auto cause = talks().closing() ? error_code() : make_error_code(errc::lost);
         end();
         done_({release_status::failed, in_doubt(cause)});
+        return {};
     }
 
     /// Once its session is over by itself at the servers, nobody is going to prove more of what was sent in it. While
@@ -191,7 +137,6 @@ private:
     const claim_ptr claim_;
     completion<release_outcome> done_;
     const promise promise_;
-    std::size_t left_ = 0;
     bool is_released_ = false;
 };
 

@@ -60,6 +60,9 @@ std::optional<lock_status> status_of(const candidate& which, const reply& node)
 }
 
 /// Of some keys: who holds them, and what is done with that.
+///
+/// This is a chain of callbacks, not a coroutine: the requests for hundreds of keys and their holders are in flight at
+/// the same time, and each reply leads to the next request of its own key.
 class listing_operation : public request_operation
 {
 public:

@@ -16,7 +16,8 @@ using remote::operation_ptr;
 /// Why a request has failed.
 [[nodiscard]] failure_ptr failure_of(const reply& answer);
 
-/// One whose answers come to members of its own, until it has ended.
+/// One whose answers come to members of its own, until it has ended. An operation of a single request is written so;
+/// one of several requests is a `coroutine_operation`.
 class request_operation : public remote::operation
 {
 public:

@@ -6,7 +6,7 @@
 #include <coroutine>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::remote {
 
 /// A coroutine that is a part of an operation. It starts when it is awaited, or when its operation starts it, and is
 /// owned by the caller's frame or by the operation. It is destroyed with its owner, wherever it is suspended.
@@ -19,7 +19,7 @@ public:
     struct promise_type;
     using handle_type = std::coroutine_handle<promise_type>;
 
-    struct promise_type : remote::operation_allocation
+    struct promise_type : operation_allocation
     {
         struct resume_caller
         {
@@ -70,4 +70,4 @@ private:
     handle_type handle_ = nullptr;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::remote
