@@ -27,6 +27,9 @@ struct extension
 /// The seam allows one operation per claim at a time, and a question is decided before every node has answered it: the
 /// next one waits behind it, and ends unanswered when yet another comes.
 ///
+/// This is a chain of callbacks, not a coroutine: each operation is a single call of the node's adapter, and what
+/// follows it is decided by calls that arrive meanwhile from any thread.
+///
 /// Thread safety: all members may be called from any thread.
 class share final : public std::enable_shared_from_this<share>
 {
