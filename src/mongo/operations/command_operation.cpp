@@ -86,18 +86,18 @@ bool command_operation::begin_with_new_clock()
 {
     if (std::exchange(clock_is_new_, true))
         return false;
-    greet([this] { begin(); });
+    greet([this](const answer&) { begin(); });
     return true;
 }
 
-void command_operation::greet(std::function<void()> then)
+void command_operation::greet(question::handler then)
 {
     talk_.ask(talks(),
         std::make_shared<question>(command::dated_hello{}, told_to([this, then = std::move(then)](const answer& got) {
             if (const auto refused = talks().heard_hello(got))
                 answered(*refused, {});
             else
-                then();
+                then(got);
         })));
 }
 

@@ -10,7 +10,6 @@
 #include "remote/operation.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -19,7 +18,8 @@ namespace colock::mongo::detail {
 using remote::delivery;
 using remote::operation_ptr;
 
-/// One whose answers come to members of its own, until it has ended.
+/// One whose answers come to members of its own, until it has ended. An operation of one command, and of the write that
+/// confirms its answer if need be, is written so; one of several commands is a `coroutine_operation`.
 class command_operation : public remote::operation
 {
 public:
@@ -49,7 +49,7 @@ protected:
     }
     /// Asks the server for its time, and whether it takes writes. Calls `then` if it does; otherwise the operation
     /// begins again with the next primary.
-    void greet(std::function<void()> then);
+    void greet(question::handler then);
     /// The server's clock is read once more, then it begins anew. False: that was done already.
     [[nodiscard]] bool begin_with_new_clock();
     /// What a server has said that may be a primary no more: it goes to the member when a majority has confirmed a

@@ -2,7 +2,7 @@
 #include "mongo/operations/operations.hpp"
 
 #include "mongo/joined_update.hpp"
-#include "mongo/operations/command_operation.hpp"
+#include "mongo/operations/coroutine_operation.hpp"
 #include "mongo/query.hpp"
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,85 +53,91 @@ private:
     completion<group_outcome> done_;
 };
 
-/// Looks for the members. What gives them back travels together; what extends them does, too, and then they are looked
-/// at again.
-class group_operation final : public command_operation
+/// Looks for the members of a group. Those that are released travel together. Those that are extended do, too, and then
+/// they are looked at again.
+class group_operation final : public coroutine_operation
 {
 public:
     group_operation(
         client& owner, std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done)
-        : command_operation(owner), filter_{.group = std::move(id)}, what_(what), ttl_(ttl), done_(std::move(done))
+        : coroutine_operation(owner), filter_{.group = std::move(id)}, what_(what), ttl_(ttl), done_(std::move(done))
     {
     }
 
 private:
-    void begin() override
+    using holder_list = std::vector<known_holder>;
+
+    coroutine run() override
     {
-        members_.clear();
-        found_.clear();
-        done_with_ = 0;
-        greet([this] { look(&group_operation::act); });
-    }
-    void look(void (group_operation::*then)())
-    {
-        found_.clear();
-        from_ = page_start({});
-        looked_ = then;
-        next_page();
-    }
-    [[nodiscard]] std::int64_t now() const noexcept { return talks().clock().at(lease_clock::now()); }
-    void next_page()
-    {
-        ask(find_command(config(), list_query(filter_, from_, now()), page_size), &group_operation::found);
-    }
-    void found(const answer& got)
-    {
-        std::int64_t count = 0;
-        for_each_document(got.reply, [&](const bson_iter_t& each) {
-            ++count;
-            from_.move_behind(key_of(each));
-            for (auto& holder : read_known_holders(each, holders::live, now())) {
-                if (filter_.matches(holder.status))
-                    found_.push_back(std::move(holder));
-            }
-        });
-        // Behind the last text comes what is none.
-        if (may_go_on(got.reply, count, page_size) || from_.skip_text())
-            next_page();
+        co_await greeting();
+        holder_list members;
+        co_await find_members(members);
+        if (members.empty())
+            over({});
+        else if (what_ == group_action::extend)
+            co_await extend(std::move(members));
         else
-            confirm_read(&group_operation::confirmed);
+            release(members);
     }
-    void confirmed(const answer&) { (this->*looked_)(); }
+
+    [[nodiscard]] std::int64_t now() const noexcept { return talks().clock().at(lease_clock::now()); }
+    coroutine find_members(holder_list& into)
+    {
+        page_start from;
+        bool has_more = true;
+        while (has_more) {
+            const answer& got = co_await reply_to(find_command(config(), list_query(filter_, from, now()), page_size));
+            std::int64_t count = 0;
+            for_each_document(got.reply, [&](const bson_iter_t& each) {
+                ++count;
+                from.move_behind(key_of(each));
+                for (auto& holder : read_known_holders(each, holders::live, now())) {
+                    if (filter_.matches(holder.status))
+                        into.push_back(std::move(holder));
+                }
+            });
+            // Behind the last text comes what is none.
+            has_more = may_go_on(got.reply, count, page_size) || from.skip_text();
+        }
+        co_await read_confirmation();
+    }
     void over(group_outcome outcome)
     {
         end();
         done_(std::move(outcome));
     }
-    void act()
-    {
-        members_ = std::move(found_);
-        if (members_.empty())
-            over({});
-        else if (what_ == group_action::extend)
-            extend();
-        else
-            release();
-    }
 
-    void extend()
+    coroutine extend(holder_list members)
     {
-        const auto eternal = std::ranges::find_if(members_, [](const auto& each) { return !each.status.remaining; });
-        if (eternal != members_.end())
+        const auto eternal = std::ranges::find_if(members, [](const auto& each) { return !each.status.remaining; });
+        if (eternal != members.end()) {
             over({.error = make_failure(errc::invalid_ttl, "the lock " + eternal->status.key + " has no ttl")});
-        else
-            lengthen_next();
+            co_return;
+        }
+        for (std::span<const known_holder> rest(members); !rest.empty();) {
+            const auto part = rest.first(std::min(rest.size(), statements_per_command));
+            rest = rest.subspan(part.size());
+            may_have_extended_ = true;
+            co_await reply_to(lengthen_command(part));
+        }
+        // A member that is held still has been extended, because it was held before, too.
+        holder_list found;
+        co_await find_members(found);
+        std::set<std::string> held;
+        for (auto& each : found)
+            held.insert(std::move(each.token));
+        group_outcome outcome;
+        for (auto& each : members) {
+            if (held.contains(each.token))
+                outcome.locks.push_back(std::move(each.status));
+        }
+        over(std::move(outcome));
     }
-    void lengthen_next()
+    [[nodiscard]] document lengthen_command(std::span<const known_holder> part) const
     {
         const auto& every = commands::get();
         joined_update made(config());
-        for (; done_with_ < members_.size() && made.size() < statements_per_command; ++done_with_) {
-            const auto& each = members_[done_with_];
+        for (const auto& each : part) {
             const auto& which =
                 each.status.mode == lock_mode::shared ? every.lengthen_shared : every.lengthen_exclusive;
             made.add([&](bson_t& to) {
@@ -138,36 +145,14 @@ private:
                     to, {{"k", bytes{each.status.key}}, {"t", std::string_view(each.token)}, {"x", ttl_value(ttl_)}});
             });
         }
-        may_have_extended_ = true;
-        ask(made.take(), &group_operation::lengthened);
-    }
-    void lengthened(const answer&)
-    {
-        if (done_with_ < members_.size())
-            lengthen_next();
-        else
-            look(&group_operation::tell_extended);
-    }
-    /// Who is held still has been extended, as it was before.
-    void tell_extended()
-    {
-        std::set<std::string> held;
-        for (auto& each : found_)
-            held.insert(std::move(each.token));
-        group_outcome outcome;
-        for (auto& each : members_) {
-            if (held.contains(each.token))
-                outcome.locks.push_back(std::move(each.status));
-        }
-        over(std::move(outcome));
+        return made.take();
     }
 
-    void release()
+    void release(const holder_list& members)
     {
-        const operation_ptr kept(this);
         end();
-        const auto all = std::make_shared<tally>(members_.size(), std::move(done_));
-        for (const auto& each : members_)
+        const auto all = std::make_shared<tally>(members.size(), std::move(done_));
+        for (const auto& each : members)
             owner_->submit(release_of(each, all));
     }
     [[nodiscard]] operation_ptr release_of(const known_holder& member, const std::shared_ptr<tally>& all) const
@@ -191,11 +176,6 @@ private:
     const group_action what_;
     const std::chrono::milliseconds ttl_;
     completion<group_outcome> done_;
-    page_start from_;
-    std::vector<known_holder> found_;
-    void (group_operation::*looked_)() = nullptr;
-    std::vector<known_holder> members_;
-    std::size_t done_with_ = 0;
     /// A statement that extends a lock was sent, in this attempt or in one before it.
     bool may_have_extended_ = false;
 };

@@ -3,7 +3,7 @@
 
 #include "mongo/joined_update.hpp"
 #include "mongo/lock_view.hpp"
-#include "mongo/operations/command_operation.hpp"
+#include "mongo/operations/coroutine_operation.hpp"
 #include "mongo/operations/shared_read.hpp"
 #include "mongo/query.hpp"
 
@@ -22,15 +22,15 @@ namespace {
 /// Documents of one page, or one step of a purge: their holders are told in one handler.
 constexpr std::int64_t page_size = 256;
 
-/// Of what the server's clock decides: it is asked first, each time that the operation begins.
-class timed_operation : public command_operation
+/// Finds or removes holders by the server's clock: the first command asks for its time.
+class timed_operation : public coroutine_operation
 {
 public:
-    timed_operation(client& owner, completion<list_outcome> done) : command_operation(owner), done_(std::move(done)) {}
+    timed_operation(client& owner, completion<list_outcome> done) : coroutine_operation(owner), done_(std::move(done))
+    {
+    }
 
 protected:
-    virtual void begin_now() = 0;
-
     /// By the server's clock.
     [[nodiscard]] std::int64_t now() const noexcept { return talks().clock().at(lease_clock::now()); }
     void over(std::string next = {})
@@ -50,11 +50,6 @@ protected:
     std::vector<lock_status> found_;
 
 private:
-    void begin() final
-    {
-        greet([this] { begin_now(); });
-    }
-
     completion<list_outcome> done_;
 };
 
@@ -109,17 +104,31 @@ public:
     }
 
 private:
-    void begin_now() override
+    coroutine run() override
     {
+        co_await greeting();
         found_.clear();
         is_removing_ = false;
         // A removal that was not begun is sent again for the same holders: those that came after the look stay.
-        if (named_.empty())
-            ask(find_command(config(), key_query(key_), 1), &break_operation::looked);
-        else
-            remove();
+        if (named_.empty()) {
+            const answer& got = co_await reply_to(find_command(config(), key_query(key_), 1));
+            if (!name_holders(got)) {
+                end_failed(delivery::answered, foreign_document());
+                co_return;
+            }
+        }
+        if (!named_.empty()) {
+            is_removing_ = true;
+            note_removed(co_await reply_to(removal()));
+            is_removing_ = false;
+        }
+        if (found_.empty())
+            co_await confirmation();
+        over();
     }
-    void looked(const answer& got)
+
+    /// False: the document is another program's.
+    [[nodiscard]] bool name_holders(const answer& got)
     {
         bool met_foreign = false;
         for_each_document(got.reply, [&](const bson_iter_t& each) {
@@ -127,14 +136,9 @@ private:
             for (auto& holder : read_known_holders(each, holders::live, now()))
                 named_.insert(std::move(holder.token));
         });
-        if (met_foreign)
-            end_failed(delivery::answered, foreign_document());
-        else if (named_.empty())
-            confirm(&break_operation::found_nobody);
-        else
-            remove();
+        return !met_foreign;
     }
-    void remove()
+    [[nodiscard]] document removal() const
     {
         document tokens;
         std::size_t count = 0;
@@ -142,27 +146,19 @@ private:
             const index_name name(count++);
             bson_append_utf8(tokens.get(), name.text(), name.size(), each.data(), static_cast<int>(each.size()));
         }
-        is_removing_ = true;
-        ask(commands::get().remove_named.filled(
-                {{"c", collection()}, {"k", bytes{key_}}, {"a", array{&tokens}}, {"m", write_patience()}}),
-            &break_operation::removed);
+        return commands::get().remove_named.filled(
+            {{"c", collection()}, {"k", bytes{key_}}, {"a", array{&tokens}}, {"m", write_patience()}});
     }
-    void removed(const answer& got)
+    void note_removed(const answer& got)
     {
-        if (bson_iter_t value; find_value(got, value)) {
-            for (auto& holder : read_known_holders(value, holders::live, now())) {
-                if (named_.contains(holder.token))
-                    found_.push_back(std::move(holder.status));
-            }
-        }
-        if (!found_.empty()) {
-            over();
+        bson_iter_t value;
+        if (!find_value(got, value))
             return;
+        for (auto& holder : read_known_holders(value, holders::live, now())) {
+            if (named_.contains(holder.token))
+                found_.push_back(std::move(holder.status));
         }
-        is_removing_ = false;
-        confirm(&break_operation::found_nobody);
     }
-    void found_nobody(const answer&) { over(); }
     void failed(delivery how, failure_ptr why) override
     {
         // A look changes nothing.
@@ -187,13 +183,11 @@ public:
     }
 
 private:
-    void begin_now() override
+    coroutine run() override
     {
+        co_await greeting();
         found_.clear();
-        ask(find_command(config(), list_query(filter_, from_, now()), page_size), &page::answered);
-    }
-    void answered(const answer& got)
-    {
+        const answer& got = co_await reply_to(find_command(config(), list_query(filter_, from_, now()), page_size));
         std::int64_t count = 0;
         page_start next = from_;
         for_each_document(got.reply, [&](const bson_iter_t& each) {
@@ -202,12 +196,13 @@ private:
             add(each, holders::live, filter_);
         });
         // Behind the last text comes what is none.
-        if (may_go_on(got.reply, count, page_size) || next.skip_text())
+        if (may_go_on(got.reply, count, page_size) || next.skip_text()) {
             over(next.text());
-        else
-            confirm_read(&page::confirmed_end);
+        } else {
+            co_await read_confirmation();
+            over();
+        }
     }
-    void confirmed_end(const answer&) { over(); }
 
     const filter filter_;
     const page_start from_;
@@ -224,61 +219,48 @@ public:
     }
 
 private:
-    void begin_now() override
+    coroutine run() override
     {
+        co_await greeting();
         // On a slow server a step of fewer is answered in time, too.
-        ends_at_ = lease_clock::now() + config().operation_timeout / 4;
-        ask(find_command(config(), expired_query(from_, now()), limit_), &purge_operation::found);
-    }
-
-    void found(const answer& got)
-    {
-        keys_.clear();
-        for_each_document(got.reply, [this](const bson_iter_t& each) { keys_.push_back(key_of(each)); });
-        was_full_ = may_go_on(got.reply, std::ssize(keys_), limit_);
-        next_ = 0;
-        remove_next();
-    }
-    void remove_next()
-    {
-        if (next_ == keys_.size()) {
-            all_removed();
-        } else if (std::ssize(found_) >= limit_ || (next_ > 0 && lease_clock::now() >= ends_at_)) {
+        const auto ends_at = lease_clock::now() + config().operation_timeout / 4;
+        std::vector<std::string> keys;
+        const answer& got = co_await reply_to(find_command(config(), expired_query(from_, now()), limit_));
+        for_each_document(got.reply, [&](const bson_iter_t& each) { keys.push_back(key_of(each)); });
+        const bool was_full = may_go_on(got.reply, std::ssize(keys), limit_);
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            if (std::ssize(found_) >= limit_ || (i > 0 && lease_clock::now() >= ends_at)) {
+                over(from_.text());
+                co_return;
+            }
+            const answer& removed = co_await reply_to(removal_of(keys[i]));
+            if (bson_iter_t value; find_value(removed, value))
+                add(value, holders::expired, {});
+            from_.move_behind(std::move(keys[i]));
+        }
+        if (was_full || from_.skip_text()) {
             over(from_.text());
         } else {
-            ask(commands::get().remove_expired.filled(
-                    {{"c", collection()}, {"k", bytes{keys_[next_]}}, {"m", write_patience()}}),
-                &purge_operation::removed);
+            co_await reply_to(forget_command());
+            over();
         }
     }
-    void removed(const answer& got)
+
+    [[nodiscard]] document removal_of(const std::string& key) const
     {
-        if (bson_iter_t value; find_value(got, value))
-            add(value, holders::expired, {});
-        from_.move_behind(std::move(keys_[next_++]));
-        remove_next();
+        return commands::get().remove_expired.filled({{"c", collection()}, {"k", bytes{key}}, {"m", write_patience()}});
     }
-    void all_removed()
+    [[nodiscard]] document forget_command() const
     {
-        if (was_full_ || from_.skip_text()) {
-            over(from_.text());
-            return;
-        }
         // No later than it is: what is granted a fence by the clock relies on what was not forgotten.
         const auto time = talks().clock().told();
-        ask(commands::get().forget.filled({{"c", collection()}, {"p", date{time - config().purge_after.count()}},
-                {"y", time}, {"z", time - 3'600'000}, {"m", write_patience()}}),
-            &purge_operation::forgotten);
+        return commands::get().forget.filled({{"c", collection()}, {"p", date{time - config().purge_after.count()}},
+            {"y", time}, {"z", time - 3'600'000}, {"m", write_patience()}});
     }
-    void forgotten(const answer&) { over(); }
 
     /// Of documents, and of holders.
     const std::int64_t limit_;
     page_start from_;
-    std::vector<std::string> keys_;
-    std::size_t next_ = 0;
-    bool was_full_ = false;
-    lease_clock::time_point ends_at_{};
 };
 
 } // namespace

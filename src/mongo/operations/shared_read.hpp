@@ -51,6 +51,9 @@ private:
 /// if a reader found no holder, a write that only a primary can have confirmed by a majority. Readers join until the
 /// `find` is sent, so each is answered and confirmed by what was sent after it had joined.
 ///
+/// This is a chain of callbacks, not a coroutine: it belongs to several operations, each of which may leave it or begin
+/// again by itself between two commands.
+///
 /// Thread safety: none; belongs to the strand. Its questions keep it alive.
 class shared_read final : public std::enable_shared_from_this<shared_read>
 {

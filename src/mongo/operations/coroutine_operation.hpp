@@ -1,0 +1,83 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/operations/command_operation.hpp"
+#include "remote/coroutine.hpp"
+
+#include <coroutine>
+#include <utility>
+
+namespace colock::mongo::detail {
+
+using remote::coroutine;
+
+/// An operation of several commands, written as one coroutine, `run`.
+///
+/// An operation that begins again destroys the suspended coroutine, and calls `run` once more. What is known by then
+/// has to stand in members.
+class coroutine_operation : public command_operation
+{
+    struct awaited_answer
+    {
+        coroutine_operation& by;
+        void (*send)(coroutine_operation& by);
+
+        [[nodiscard]] bool await_ready() const noexcept { return false; }
+        void await_suspend(std::coroutine_handle<> waiting) const
+        {
+            by.waiting_ = waiting;
+            // A command that fails at once resumes or destroys the coroutine, and this object with it.
+            send(by);
+        }
+        const answer& await_resume() const noexcept { return *by.got_; }
+    };
+
+protected:
+    using command_operation::command_operation;
+
+    [[nodiscard]] virtual coroutine run() = 0;
+
+    // `co_await` of these sends a command, and returns its answer once it was done. The reference is valid until the
+    // coroutine is suspended again.
+
+    [[nodiscard]] awaited_answer reply_to(document what)
+    {
+        unsent_ = std::move(what);
+        return {*this, [](auto& by) { by.ask(std::move(by.unsent_), &coroutine_operation::resume); }};
+    }
+    /// See `greet`.
+    [[nodiscard]] awaited_answer greeting()
+    {
+        return {*this, [](auto& by) { by.greet([&by](const answer& got) { by.resume(got); }); }};
+    }
+    /// See `confirm`.
+    [[nodiscard]] awaited_answer confirmation()
+    {
+        return {*this, [](auto& by) { by.confirm(&coroutine_operation::resume); }};
+    }
+    /// See `confirm_read`.
+    [[nodiscard]] awaited_answer read_confirmation()
+    {
+        return {*this, [](auto& by) { by.confirm_read(&coroutine_operation::resume); }};
+    }
+
+private:
+    void begin() final
+    {
+        frame_ = {};
+        frame_ = run();
+        frame_.start();
+    }
+    void resume(const answer& got)
+    {
+        got_ = &got;
+        waiting_.resume();
+    }
+
+    document unsent_;
+    const answer* got_ = nullptr;
+    std::coroutine_handle<> waiting_;
+    coroutine frame_;
+};
+
+} // namespace colock::mongo::detail
