@@ -18,6 +18,19 @@
 
 namespace colock::testing {
 
+namespace {
+
+void open_lanes(scene& test, int count)
+{
+    std::vector<noted_ptr> asked;
+    for (int n = 0; n < count; ++n)
+        asked.push_back(test.ask(ping));
+    for (const auto& each : asked)
+        BOOST_TEST(test.wait_for(each).what == kind::done);
+}
+
+} // namespace
+
 BOOST_AUTO_TEST_SUITE(mongo_lanes, *boost::unit_test::precondition(has_mongodb))
 
 BOOST_AUTO_TEST_CASE(a_command_is_answered)
@@ -107,11 +120,7 @@ BOOST_AUTO_TEST_CASE(a_lane_whose_connection_has_ended_while_it_was_free_is_repl
 {
     relay link(shared_mongodb());
     scene test(link.port(), 3);
-    std::vector<noted_ptr> asked;
-    for (int n = 0; n < 3; ++n)
-        asked.push_back(test.ask(ping));
-    for (const auto& each : asked)
-        BOOST_TEST(test.wait_for(each).what == kind::done);
+    open_lanes(test, 3);
     BOOST_TEST(test.all().open() == 3u);
     link.refuse(true);
     {
@@ -129,11 +138,7 @@ BOOST_AUTO_TEST_CASE(lanes_that_nobody_uses_are_closed)
 {
     relay link(shared_mongodb());
     scene test(link.port(), 3);
-    std::vector<noted_ptr> asked;
-    for (int n = 0; n < 3; ++n)
-        asked.push_back(test.ask(ping));
-    for (const auto& each : asked)
-        BOOST_TEST(test.wait_for(each).what == kind::done);
+    open_lanes(test, 3);
     link.silence(true);
     const auto under_way = test.ask(ping);
     run_until(*test.io, [&] { return test.all().under_way() == 1; });

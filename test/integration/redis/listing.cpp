@@ -1,10 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "served.hpp"
 #include "support/foreign_cursors.hpp"
+#include "support/pages.hpp"
 #include "support/print.hpp"
 
-#include <algorithm>
-#include <map>
+#include <string>
+#include <vector>
 
 namespace colock::testing {
 namespace {
@@ -28,6 +29,15 @@ void plant_readers(served& on, int count)
         "0", std::to_string(count)});
 }
 
+std::vector<list_outcome> list_pages(served& on, const filter& which)
+{
+    return all_pages([&](const std::string& at) { return run_coro(on.io, on.speak->backend().list(which, at)); });
+}
+std::vector<list_outcome> purge_steps(served& on)
+{
+    return all_pages([&](const std::string& at) { return run_coro(on.io, on.speak->backend().purge(0, at)); });
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(redis_listing)
@@ -37,21 +47,10 @@ BOOST_AUTO_TEST_CASE(pages_are_small_and_tell_each_lock_once)
     served f;
     plant_locks(f, 20'000);
     plant_readers(f, 1000);
-    std::map<std::string, int> told;
-    std::string cursor;
-    int pages = 0;
-    do {
-        const auto page = run_coro(f.io, f.speak->backend().list({}, cursor));
-        BOOST_TEST_REQUIRE(!page.error);
-        BOOST_TEST(page.locks.size() < 2000U);
-        for (const auto& each : page.locks)
-            ++told[each.key];
-        cursor = page.next;
-        ++pages;
-    } while (!cursor.empty());
-    BOOST_TEST(pages >= 10);
-    BOOST_TEST(told.size() == 21'000U);
-    BOOST_TEST(std::ranges::all_of(told, [](const auto& each) { return each.second == 1; }));
+    const auto pages = list_pages(f, {});
+    BOOST_TEST(pages.size() >= 10U);
+    BOOST_TEST(count_locks(pages, 1999) == 21'000U);
+    BOOST_TEST(distinct_keys(pages).size() == 21'000U);
     BOOST_TEST(f.raw({"INFO", "commandstats"}).find("cmdstat_keys") == std::string::npos);
 }
 
@@ -60,18 +59,9 @@ BOOST_AUTO_TEST_CASE(among_many_others_few_locks_are_found_in_pages_that_end)
     served f;
     plant_locks(f, 50'000);
     f.speak->grant(driver::exclusive("mine"));
-    int pages = 0;
-    std::size_t found = 0;
-    std::string cursor;
-    do {
-        const auto page = run_coro(f.io, f.speak->backend().list({.key_prefix = "mi"}, cursor));
-        BOOST_TEST_REQUIRE(!page.error);
-        found += page.locks.size();
-        cursor = page.next;
-        ++pages;
-    } while (!cursor.empty());
-    BOOST_TEST(found == 1U);
-    BOOST_TEST(pages > 2);
+    const auto pages = list_pages(f, {.key_prefix = "mi"});
+    BOOST_TEST(count_locks(pages, 1) == 1U);
+    BOOST_TEST(pages.size() > 2U);
 }
 
 BOOST_AUTO_TEST_CASE(a_sweep_of_many_goes_in_steps_and_takes_what_has_expired)
@@ -80,16 +70,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_of_many_goes_in_steps_and_takes_what_has_expired)
     plant_locks(f, 1000);
     plant_readers(f, 3000);
     BOOST_TEST(f.speak->purge(700).size() == 700U);
-    std::size_t swept = 700;
-    std::string cursor;
-    do {
-        const auto step = run_coro(f.io, f.speak->backend().purge(0, cursor));
-        BOOST_TEST_REQUIRE(!step.error);
-        BOOST_TEST(step.locks.size() <= 1000U);
-        swept += step.locks.size();
-        cursor = step.next;
-    } while (!cursor.empty());
-    BOOST_TEST(swept == 6000U);
+    BOOST_TEST(count_locks(purge_steps(f), 1000) == 5300U);
     BOOST_TEST(f.speak->list({.mode = lock_mode::shared}).size() == 3000U);
     BOOST_TEST(f.speak->list({.mode = lock_mode::exclusive}).size() == 1000U);
 }
@@ -100,17 +81,9 @@ BOOST_AUTO_TEST_CASE(a_key_with_many_expired_readers_is_swept_in_parts)
     f.raw({"EVAL",
         "for i = 1, 3000 do redis.call('ZADD', '{colock}:r', i, 's' .. string.format('%043d', i) .. '\\0\\0\\0') end",
         "0"});
-    std::size_t steps = 0, swept = 0;
-    std::string cursor;
-    do {
-        const auto step = run_coro(f.io, f.speak->backend().purge(0, cursor));
-        BOOST_TEST_REQUIRE(!step.error);
-        swept += step.locks.size();
-        cursor = step.next;
-        ++steps;
-    } while (!cursor.empty());
-    BOOST_TEST(swept == 3000U);
-    BOOST_TEST(steps >= 3U);
+    const auto steps = purge_steps(f);
+    BOOST_TEST(count_locks(steps, 1000) == 3000U);
+    BOOST_TEST(steps.size() >= 3U);
     BOOST_TEST(f.raw({"EXISTS", "{colock}:r"}) == "0");
 }
 

@@ -9,28 +9,6 @@ using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
 
-namespace {
-
-using strings = std::vector<std::string>;
-
-/// The keys of the creates, in the order in which they were started.
-strings creates(const scripted_adapter& script)
-{
-    strings keys;
-    for (const auto& call : script.calls()) {
-        if (call.what == operation::create)
-            keys.push_back(call.key);
-    }
-    return keys;
-}
-
-void expect(const strings& seen, const strings& expected)
-{
-    BOOST_TEST(seen == expected, boost::test_tools::per_element());
-}
-
-} // namespace
-
 BOOST_AUTO_TEST_SUITE(groups)
 
 BOOST_AUTO_TEST_CASE(all_or_none_in_one_canonical_order)
@@ -139,11 +117,11 @@ BOOST_AUTO_TEST_CASE(group_continues_at_the_key_that_was_busy)
         auto waiting = on.start(on.locker->acquire_all({"c", "b", "a"}));
         on.ready();
         BOOST_TEST(on.stored().size() == 2U);
-        expect(creates(*on.script), {"a", "b"});
+        expect(keys_of(*on.script, {operation::create}), {"a", "b"});
         on.script->forget_calls();
         on.run(busy.release());
         auto group = waiting.get(on.io());
-        expect(creates(*on.script), {"b", "c"});
+        expect(keys_of(*on.script, {operation::create}), {"b", "c"});
         BOOST_TEST(group.held());
         BOOST_TEST(group.locks()[2].key() == "c");
         on.run(group.release());
@@ -212,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_group_keeps_to_the_delays_of_its_policy)
         while (told.size() < 4)
             on.advance(1s);
         // One attempt at once, and one after each minute.
-        expect(creates(*on.script), {"a", "b", "b", "b", "b"});
+        expect(keys_of(*on.script, {operation::create}), {"a", "b", "b", "b", "b"});
         while (!waiting.done())
             on.advance(1s);
         const auto failed = thrown_by<retry_error>([&] { static_cast<void>(waiting.get(on.io())); });

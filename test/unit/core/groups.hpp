@@ -4,9 +4,32 @@
 #include "support/abilities.hpp"
 #include "support/rig.hpp"
 
+#include <algorithm>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
 namespace colock::testing {
 
 using namespace std::chrono_literals;
+using strings = std::vector<std::string>;
+
+inline void expect(const strings& seen, const strings& expected)
+{
+    BOOST_TEST(seen == expected, boost::test_tools::per_element());
+}
+
+/// The keys of the calls of these operations, in the order in which they were started.
+inline strings keys_of(const scripted_adapter& script, std::initializer_list<operation> which)
+{
+    strings keys;
+    for (const auto& call : script.calls()) {
+        if (std::ranges::find(which, call.what) != which.end())
+            keys.push_back(call.key);
+    }
+    return keys;
+}
 
 inline void slow_down(scripted_adapter& script, lease_clock::duration each_way)
 {

@@ -20,22 +20,9 @@ BOOST_AUTO_TEST_SUITE(groups_at_once)
 
 namespace {
 
-using strings = std::vector<std::string>;
-
-/// What was asked for, in order.
 strings attempts(const scripted_adapter& script)
 {
-    strings keys;
-    for (const auto& call : script.calls()) {
-        if (call.what == operation::create || call.what == operation::create_all)
-            keys.push_back(call.key);
-    }
-    return keys;
-}
-
-void expect(const strings& seen, const strings& expected)
-{
-    BOOST_TEST(seen == expected, boost::test_tools::per_element());
+    return keys_of(script, {operation::create, operation::create_all});
 }
 
 } // namespace

@@ -16,16 +16,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::vector<std::string> keys_of(const scripted_adapter& script, operation what)
-{
-    std::vector<std::string> keys;
-    for (const auto& call : script.calls()) {
-        if (call.what == what)
-            keys.push_back(call.key);
-    }
-    return keys;
-}
-
 lock_group grown(rig& on, std::string id, std::vector<std::string> keys, acquire_options options = {})
 {
     auto group = on.locker->group(std::move(id));
@@ -46,8 +36,7 @@ BOOST_AUTO_TEST_CASE(several_are_released_and_extended_in_one_round_trip_newest_
     on.script->always(operation::extend, step::pass().delay(1s));
     auto extending = on.start(group.extend(50s));
     on.ready();
-    BOOST_TEST(keys_of(*on.script, operation::extend) == (std::vector<std::string>{"c", "b", "a"}),
-        boost::test_tools::per_element());
+    expect(keys_of(*on.script, {operation::extend}), {"c", "b", "a"});
     on.advance(1s);
     BOOST_TEST_REQUIRE(extending.done());
     for (const auto& report : extending.get(on.io())) {
@@ -58,8 +47,7 @@ BOOST_AUTO_TEST_CASE(several_are_released_and_extended_in_one_round_trip_newest_
     }
     auto releasing = on.start(group.release());
     on.ready();
-    BOOST_TEST(keys_of(*on.script, operation::release) == (std::vector<std::string>{"c", "b", "a"}),
-        boost::test_tools::per_element());
+    expect(keys_of(*on.script, {operation::release}), {"c", "b", "a"});
     on.advance(1s);
     BOOST_TEST_REQUIRE(releasing.done());
     const auto reports = releasing.get(on.io());

@@ -21,13 +21,6 @@ BOOST_AUTO_TEST_SUITE(groups_in_order)
 
 namespace {
 
-using strings = std::vector<std::string>;
-
-void expect(const strings& seen, const strings& expected)
-{
-    BOOST_TEST(seen == expected, boost::test_tools::per_element());
-}
-
 /// Writes down what happens to locks.
 class event_log final : public observer
 {

@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/pages.hpp"
 #include "fixture.hpp"
 #include "memory/store.hpp"
 #include "support/driver.hpp"
@@ -7,8 +8,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <algorithm>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,46 +42,31 @@ BOOST_FIXTURE_TEST_SUITE(memory_pages, store_fixture)
 BOOST_AUTO_TEST_CASE(every_page_is_small_and_tells_each_lock_once)
 {
     take(20'000, "k");
-    std::map<std::string, int> told;
-    std::string cursor;
-    do {
-        const auto page = locks->list({}, cursor);
-        BOOST_TEST(page.locks.size() <= small);
-        for (const auto& each : page.locks)
-            ++told[each.key];
-        cursor = page.next;
-    } while (!cursor.empty());
-    BOOST_TEST(told.size() == claims.size());
-    BOOST_TEST(std::ranges::all_of(told, [](const auto& each) { return each.second == 1; }));
+    const auto pages = all_pages([&](const std::string& cursor) { return locks->list({}, cursor); });
+    BOOST_TEST(count_locks(pages, small) == claims.size());
+    BOOST_TEST(distinct_keys(pages).size() == claims.size());
 }
 
 BOOST_AUTO_TEST_CASE(a_page_that_finds_nothing_is_small_as_well)
 {
     take(20'000, "k");
-    int pages = 0;
-    std::string cursor;
-    do {
-        cursor = locks->list({.owner = "nobody"}, cursor).next;
-        ++pages;
-    } while (!cursor.empty());
-    BOOST_TEST(pages > 5);
+    const auto pages = all_pages([&](const std::string& cursor) { return locks->list({.owner = "nobody"}, cursor); });
+    BOOST_TEST(count_locks(pages, 0) == 0U);
+    BOOST_TEST(pages.size() > 5U);
 }
 
 BOOST_AUTO_TEST_CASE(growth_between_pages_hides_nothing_and_tells_nothing_twice)
 {
     take(2000, "k");
-    std::map<std::string, int> told;
-    std::string cursor;
-    for (int page_number = 0; page_number == 0 || !cursor.empty(); ++page_number) {
-        const auto page = locks->list({.key_prefix = "k"}, cursor);
-        for (const auto& each : page.locks)
-            ++told[each.key];
-        cursor = page.next;
+    int page_number = 0;
+    const auto pages = all_pages([&](const std::string& cursor) {
+        auto page = locks->list({.key_prefix = "k"}, cursor);
         if (page_number < 5)
             take(3000 << page_number, "later" + std::to_string(page_number) + ":");
-    }
-    BOOST_TEST(told.size() == 2000U);
-    BOOST_TEST(std::ranges::all_of(told, [](const auto& each) { return each.second == 1; }));
+        ++page_number;
+        return page;
+    });
+    BOOST_TEST(distinct_keys(pages).size() == 2000U);
 }
 
 BOOST_AUTO_TEST_CASE(a_purge_goes_in_small_steps_and_leaves_nothing)
@@ -90,17 +74,9 @@ BOOST_AUTO_TEST_CASE(a_purge_goes_in_small_steps_and_leaves_nothing)
     take(100, "live");
     take(5000, "k", 1s);
     skip(10s);
-    std::map<std::string, int> told;
-    std::string cursor;
-    do {
-        const auto step = locks->purge(0, cursor);
-        BOOST_TEST(step.locks.size() <= small);
-        for (const auto& each : step.locks)
-            ++told[each.key];
-        cursor = step.next;
-    } while (!cursor.empty());
-    BOOST_TEST(told.size() == 5000U);
-    BOOST_TEST(std::ranges::all_of(told, [](const auto& each) { return each.second == 1; }));
+    const auto steps = all_pages([&](const std::string& cursor) { return locks->purge(0, cursor); });
+    BOOST_TEST(count_locks(steps, small) == 5000U);
+    BOOST_TEST(distinct_keys(steps).size() == 5000U);
     BOOST_TEST(locks->known_keys() == 100U);
 }
 
