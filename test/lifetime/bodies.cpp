@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/rig.hpp"
+#include "support/undoing_adapter.hpp"
 #include "usual_options.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -37,6 +38,24 @@ BOOST_AUTO_TEST_CASE(a_loss_is_told_before_what_is_given_back_has_been_answered)
     while (on.script->deliver())
         on.ready();
     on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(body_is_cancelled_though_a_second_claim_was_granted)
+{
+    rig on(behind::scripted);
+    const colock::locker locker(std::make_shared<undoing_adapter>(on.script));
+    bool has_begun = false;
+    const acquire_options options{.ttl = 30s, .retry = retry_policy::fixed(1s), .renewal = renewal::manual};
+    auto working = on.start(locker.with_lock("k", options, [&]() -> asio::awaitable<void> {
+        has_begun = true;
+        co_await sleep_for(1h);
+    }));
+    on.advance_by_steps(10s, 100ms);
+    BOOST_TEST(has_begun);
+    on.advance_by_steps(30s, 100ms);
+    BOOST_TEST_REQUIRE(working.done());
+    COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+    on.wind_down();
 }
 
 BOOST_AUTO_TEST_CASE(a_body_stops_before_its_lease_can_end)

@@ -3,6 +3,7 @@
 
 #include "core/core.hpp"
 #include "core/failures.hpp"
+#include "core/handles.hpp"
 #include "core/letting_go.hpp"
 #include "core/relay.hpp"
 #include "core/strand.hpp"
@@ -204,19 +205,21 @@ failure_ptr renewal_failure(core& self, record& held, lost_reason reason)
 
 asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key, acquire_options options, body_ref body)
 {
-    auto wanted = verbs::prepare(self, std::move(key), std::move(options), renewal::automatic, true);
-    lock held = co_await verbs::acquire(self, wanted);
-    const released_at_end end{self, wanted};
+    lock held = co_await verbs::acquire(
+        self, verbs::prepare(self, std::move(key), std::move(options), renewal::automatic, true));
+    // Of the claim that was granted, which need not be the first. The body may move the handle away.
+    const record::ptr granted(&core::handles::record_of(held));
+    const released_at_end end{self, granted};
 
     // The watch shares it with the body, so that a cancellation is emitted where the body runs.
     const asio::any_io_executor strand = new_strand(co_await asio::this_coro::executor);
-    if (const auto lost = body_begins(*self, *wanted))
-        throw_lost(*self, *wanted, *lost, nullptr);
+    if (const auto lost = body_begins(*self, *granted))
+        throw_lost(*self, *granted, *lost, nullptr);
     const auto cancellation = co_await asio::this_coro::cancellation_state;
     // One that came between two awaits is only recorded, and would never reach the body.
     if (cancellation.cancelled() != asio::cancellation_type::none)
         throw boost::system::system_error(asio::error::operation_aborted);
-    const auto watch = std::make_shared<body_watch>(self, wanted, strand);
+    const auto watch = std::make_shared<body_watch>(self, granted, strand);
     if (auto callers_slot = cancellation.slot(); callers_slot.is_connected()) {
         callers_slot.assign([weak = std::weak_ptr(watch)](asio::cancellation_type type) {
             if (const auto alive = weak.lock(); alive && type != asio::cancellation_type::none)
@@ -226,17 +229,17 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
     auto result = co_await asio::co_spawn(strand, run_body(watch, body, held),
         asio::bind_cancellation_slot(watch->slot(), asio::as_tuple(asio::deferred)));
     std::exception_ptr failure = std::get<0>(std::move(result));
-    const auto lost = body_ends(*self, *wanted);
+    const auto lost = body_ends(*self, *granted);
 
     // Given back already, or about to be, in the background: behind a dead link that can take long, and the caller
     // should know at once.
     if (lost)
-        throw_lost(*self, *wanted, *lost, std::move(failure));
+        throw_lost(*self, *granted, *lost, std::move(failure));
 
     // What the body has done stands, even if the caller was cancelled meanwhile: then the release is begun when this
     // frame ends.
     if ((co_await asio::this_coro::cancellation_state).cancelled() == asio::cancellation_type::none)
-        co_await release_after_body(self, wanted);
+        co_await release_after_body(self, granted);
     if (failure)
         std::rethrow_exception(std::move(failure));
 }

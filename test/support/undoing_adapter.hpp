@@ -1,0 +1,78 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/adapter.hpp>
+
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colock::testing {
+
+/// Passes everything on to the backend below. The first create, or the first of several, is carried out, and its answer
+/// says that nobody knows what has become of it: no claim of it may be asked for again. So does Redis if a grant has to
+/// be undone for want of a fence, and the undo is not answered.
+class undoing_adapter final : public adapter
+{
+public:
+    explicit undoing_adapter(std::shared_ptr<adapter> below) : adapter(below->executor()), below_(std::move(below)) {}
+    std::string_view name() const noexcept override { return below_->name(); }
+    colock::capabilities capabilities() const noexcept override { return below_->capabilities(); }
+    void start_create(claim_ptr claim, completion<create_outcome> done) override
+    {
+        const bool is_undone = !std::exchange(has_undone_, true);
+        below_->start_create(claim, [claim, is_undone, done = std::move(done)](create_outcome outcome) mutable {
+            if (is_undone) {
+                claim->spend();
+                outcome = create_outcome::failed(make_failure(errc::outcome_unknown, "the undo was not answered"));
+            }
+            done(std::move(outcome));
+        });
+    }
+    void start_release(claim_ptr claim, completion<release_outcome> done) override
+    {
+        below_->start_release(claim, std::move(done));
+    }
+    void start_abandon(claim_ptr claim, completion<release_outcome> done) override
+    {
+        below_->start_abandon(claim, std::move(done));
+    }
+    void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) override
+    {
+        below_->start_extend(claim, ttl, std::move(done));
+    }
+    void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override
+    {
+        below_->start_is_valid(claim, std::move(done));
+    }
+    void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done) override
+    {
+        below_->start_wait(claim, until, std::move(done));
+    }
+    void cancel_wait(claim& claim) noexcept override { below_->cancel_wait(claim); }
+    void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override
+    {
+        below_->start_hand_over(held, next, std::move(done));
+    }
+    void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override
+    {
+        const bool is_undone = !std::exchange(has_undone_, true);
+        below_->start_create_all(claims, [claims, is_undone, done = std::move(done)](
+                                             create_all_outcome outcome) mutable {
+            if (is_undone) {
+                for (const auto& each : claims)
+                    each->spend();
+                outcome = {.status = create_status::failed,
+                    .why = create_outcome::failed(make_failure(errc::outcome_unknown, "the undo was not answered"))};
+            }
+            done(std::move(outcome));
+        });
+    }
+
+private:
+    const std::shared_ptr<adapter> below_;
+    bool has_undone_ = false;
+};
+
+} // namespace colock::testing
