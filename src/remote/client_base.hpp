@@ -25,8 +25,8 @@ namespace colock::remote {
 
 class connection_loop;
 
-/// What the clients of all servers have in common: a strand that their parts run on, one coarse timer for all of these
-/// (deadlines, polls, idle connections), and the order in which all of it is closed.
+/// The base of the clients of all servers. It has the strand that the parts of a client run on, one coarse timer for
+/// all of them (deadlines, polls, idle connections), and the order in which they are closed.
 ///
 /// A client owns its parts. A part knows the client as this type: it knows nothing of the parts that use it.
 ///
@@ -34,11 +34,11 @@ class connection_loop;
 class client_base : public context_member, public std::enable_shared_from_this<client_base>
 {
 public:
-    /// What a client needs its connections for, and what keeps it from being closed.
+    /// States what a client needs its connections for, and what keeps it from being closed.
     struct usage
     {
         /// An operation waits to be sent or answered, or something at the server needs the connection for requests.
-        /// Those who wait for an event need not be counted.
+        /// A client does not count the callers that wait for an event: `client_base` adds them.
         bool needed = false;
         /// An operation was sent, and is not answered.
         bool under_way = false;

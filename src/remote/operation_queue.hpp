@@ -26,40 +26,43 @@ public:
     operation_queue& operator=(const operation_queue&) = delete;
     ~operation_queue() { drop_all(); }
 
-    /// True if no other waits: nobody has been asked to start it. Dropped once all were.
+    /// Adds an operation behind all that wait. Returns whether it is the only one, so that a handler that starts it has
+    /// to be posted. After `drop_all` the operation is destroyed.
     bool add(operation_ptr which);
-    /// Whether none waits.
+    /// Returns whether no operation waits to be started.
     [[nodiscard]] bool empty() const noexcept;
     [[nodiscard]] std::size_t waiting() const noexcept;
     [[nodiscard]] bool under_way() const noexcept { return !running_.empty(); }
     [[nodiscard]] std::size_t count_under_way() const noexcept { return running_count_; }
-    /// How many were under way by themselves, since several last were at the same time.
+    /// Returns how many operations were under way by themselves since several last were at the same time.
     [[nodiscard]] unsigned alone_in_a_row() const noexcept { return alone_in_a_row_; }
-    /// Some were given up, and are still to be told.
+    /// Returns whether operations were given up whose callers are still to be told.
     [[nodiscard]] bool owes_news() const noexcept { return !given_up_.empty(); }
 
-    /// The next, which still waits; null: there is none.
+    /// Returns the next operation that waits to be started; null if there is none.
     [[nodiscard]] const operation* first() const noexcept;
-    /// That one, to be started.
+    /// Takes that operation out, to be started; null if there is none.
     [[nodiscard]] operation_ptr take();
-    /// Before all that waits.
+    /// Puts an operation that was taken before all that wait.
     void put_back(operation& which);
-    /// It has ended, or is about to.
+    /// Removes an operation that has ended, or is about to.
     void ended(operation& which) noexcept;
 
     /// Moves every deadline.
     void postpone(lease_clock::duration by) noexcept;
-    /// All that waits, or was started, is to be told by `end_some`. What is answered before that has its answer.
+    /// Gives up all operations that wait, or all that were started; `end_some` tells their callers. One that is
+    /// answered before that ends with its answer.
     void give_up_waiting(const failure_ptr& why);
     void give_up_running(const failure_ptr& why);
-    /// Ends some of those that were given up, whose time is over, or that wait and are not wanted any more. True: there
-    /// may be more, it is to be called again soon. Else the next call begins to look anew.
+    /// Ends some operations that were given up, whose deadline is over, or that wait and are not wanted any more.
+    /// Returns whether there may be more, for which it is to be called again soon. After `false` the next call looks at
+    /// all that wait once more.
     [[nodiscard]] bool end_some(lease_clock::time_point now, const failure_ptr& trouble);
-    /// Nobody is told; and from now on nothing is taken in.
+    /// Destroys all operations without telling their callers. From now on none is added.
     void drop_all() noexcept;
 
 private:
-    /// Holds a reference to each.
+    /// The list owns a reference to each operation.
     using list = boost::intrusive::list<operation, boost::intrusive::constant_time_size<false>>;
     struct verdict
     {
@@ -77,7 +80,7 @@ private:
     mutable colock::detail::light_mutex mutex_;
     list waiting_;
     std::size_t waiting_count_ = 0;
-    /// Where the look at those goes on, if one is under way.
+    /// The next operation that `end_some` looks at, if it has to be called again.
     list::iterator looked_at_ = waiting_.begin();
     bool looking_ = false;
     bool closed_ = false;
@@ -85,7 +88,7 @@ private:
     list running_;
     std::size_t running_count_ = 0;
     unsigned alone_in_a_row_ = 0;
-    /// Those that were given up while they were under way belong to an earlier one.
+    /// Operations that were given up while they were under way belong to an earlier generation.
     unsigned generation_ = 0;
     std::deque<verdict> given_up_;
 };

@@ -21,7 +21,8 @@ class request_queue
 public:
     struct callbacks
     {
-        /// Returns whether the operation, which is the next, can be started now.
+        /// Returns whether the next operation can be started now. If it can, it is started at once. May send operations
+        /// that were started before.
         std::function<bool(const operation&)> can_start;
         /// Sends what the operations share that were started last.
         std::function<void()> send;
@@ -62,7 +63,7 @@ public:
 
     /// Number of operations that were not started.
     [[nodiscard]] std::size_t waiting() const noexcept { return operations_.waiting(); }
-    /// What the queue contributes to the usage of its client.
+    /// Returns the part of the client's usage that is due to the queue.
     [[nodiscard]] client_base::usage current_usage() const noexcept;
 
 private:

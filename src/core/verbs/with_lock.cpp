@@ -207,7 +207,7 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
 {
     lock held = co_await verbs::acquire(
         self, verbs::prepare(self, std::move(key), std::move(options), renewal::automatic, true));
-    // Of the claim that was granted, which need not be the first. The body may move the handle away.
+    // The claim that was granted need not be the one that was prepared. The body may move the handle away.
     const record::ptr granted(&core::handles::record_of(held));
     const released_at_end end{self, granted};
 

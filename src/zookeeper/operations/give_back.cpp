@@ -70,7 +70,7 @@ private:
         done_({is_released_ ? release_status::released : release_status::not_held, nullptr});
     }
 
-    /// What was in the old session is over with it, if the session is known to be over. Returns whether it is.
+    /// The nodes of the old session are gone if the session is known to be over. Returns whether it is.
     [[nodiscard]] bool leave_old_session()
     {
         auto& state = state_of(*claim_);
