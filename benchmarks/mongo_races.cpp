@@ -174,18 +174,19 @@ void measure_crowd(const options& settings, report& found)
 }
 
 /// Takes a lock for each key and gives it back, all at the same time.
-asio::awaitable<void> take_all(colock::locker by, colock::lock_mode mode, std::size_t keys, std::size_t& left)
+asio::awaitable<void> take_all(colock::locker by, colock::acquire_options how, std::size_t keys, std::size_t& left)
 {
     constexpr std::size_t locks = 300;
     left = locks;
     for (std::size_t i = 0; i < locks; ++i)
         asio::co_spawn(
             co_await asio::this_coro::executor,
-            [](colock::locker one, std::string key, colock::lock_mode how, std::size_t& open) -> asio::awaitable<void> {
-                auto held = co_await one.acquire(std::move(key), {.mode = how});
+            [](colock::locker one, std::string key, colock::acquire_options chosen,
+                std::size_t& open) -> asio::awaitable<void> {
+                auto held = co_await one.acquire(std::move(key), std::move(chosen));
                 co_await held.release();
                 --open;
-            }(by, "readers-" + std::to_string(i % keys), mode, left),
+            }(by, "readers-" + std::to_string(i % keys), how, left),
             asio::detached);
     asio::steady_timer pause(co_await asio::this_coro::executor);
     while (left > 0) {
@@ -199,22 +200,25 @@ void measure_readers(const options& settings, report& found)
 {
     asio::io_context io{1};
     const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend));
-    const auto shortest = [&](colock::lock_mode mode, std::size_t keys) {
+    const auto shortest = [&](const colock::acquire_options& how, std::size_t keys) {
         auto best = std::chrono::steady_clock::duration::max();
         for (int i = 0; i < 5; ++i) {
             std::size_t left = 0;
             const auto begun = std::chrono::steady_clock::now();
-            run_until_done(io, take_all(ours, mode, keys, left));
+            run_until_done(io, take_all(ours, how, keys, left));
             best = std::min(best, std::chrono::steady_clock::now() - begun);
         }
         return std::chrono::duration<double, std::milli>(best).count();
     };
-    const auto exclusive = shortest(colock::lock_mode::exclusive, 300);
-    const auto shared = shortest(colock::lock_mode::shared, 1);
+    const auto exclusive = shortest({}, 300);
+    const auto shared = shortest({.mode = colock::lock_mode::shared}, 1);
+    const auto semaphore = shortest({.mode = colock::lock_mode::shared, .max_holders = 300}, 1);
     found.begin("MongoDB: 300 locks are acquired and released at the same time");
     found.add({"exclusive, each on a key of its own", exclusive, "ms"});
     found.add({"shared, on one key", shared, "ms"});
+    found.add({"holders of a semaphore", semaphore, "ms"});
     found.add({"shared / exclusive", shared / exclusive, "x", 2.0});
+    found.add({"semaphore / exclusive", semaphore / exclusive, "x", 2.0});
 }
 
 } // namespace

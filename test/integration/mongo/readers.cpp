@@ -163,18 +163,6 @@ struct many_readers : mongo_scene
         for (auto& each : given)
             each.get(io);
     }
-    lease_clock::duration time_of_pairs(
-        std::size_t count, const acquire_options& how, const std::function<std::string(std::size_t)>& key)
-    {
-        auto shortest = lease_clock::duration::max();
-        for (int i = 0; i < 3; ++i) {
-            const auto begun = lease_clock::now();
-            auto held = take(count, how, key);
-            release(held);
-            shortest = std::min(shortest, lease_clock::now() - begun);
-        }
-        return shortest;
-    }
 
     /// On a machine that is busy with other things all of them take long.
     [[nodiscard]] mongo::options patient() const
@@ -195,19 +183,6 @@ std::string one_key(std::size_t)
 } // namespace
 
 BOOST_FIXTURE_TEST_SUITE(mongo_many_readers, many_readers, *boost::unit_test::precondition(has_mongodb))
-
-BOOST_AUTO_TEST_CASE(readers_of_one_key_take_at_most_twice_as_long_as_locks_of_their_own_keys)
-{
-    constexpr std::size_t count = 300;
-    const auto exclusive = time_of_pairs(count, {}, [](std::size_t i) { return "k" + std::to_string(i); });
-    const auto readers = time_of_pairs(count, {.mode = lock_mode::shared}, one_key);
-    const auto semaphore = time_of_pairs(count, {.mode = lock_mode::shared, .max_holders = count}, one_key);
-    const auto ms = [](auto span) { return std::chrono::duration<double, std::milli>(span).count(); };
-    BOOST_TEST_MESSAGE("300 exclusive locks: " << ms(exclusive) << " ms, 300 readers of one key: " << ms(readers)
-                                               << " ms, 300 holders of a semaphore: " << ms(semaphore) << " ms");
-    BOOST_TEST(ms(readers) <= 2 * ms(exclusive));
-    BOOST_TEST(ms(semaphore) <= 2 * ms(exclusive));
-}
 
 BOOST_AUTO_TEST_CASE(each_reader_has_a_fence_of_its_own_and_is_listed)
 {
