@@ -103,15 +103,24 @@ public:
     template <asio::completion_token_for<void(error_code, bool)> CompletionToken = asio::deferred_t>
     auto async_is_locked(CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<bool>(
-            executor(), [record = record_, core = core_] { return is_locked_verb(record, core); }, completion_token);
+        return detail::async_operation<bool>(
+            executor(),
+            [record = record_, core = core_](const asio::any_io_executor& executor, detail::verb_handler<bool> handler,
+                const asio::any_io_executor& caller) {
+                start_is_locked(record, core, executor, std::move(handler), caller);
+            },
+            completion_token);
     }
     /// `void(error_code)`
     template <asio::completion_token_for<void(error_code)> CompletionToken = asio::deferred_t>
     auto async_extend(std::chrono::milliseconds ttl, CompletionToken&& completion_token = CompletionToken())
     {
-        return detail::async_verb<void>(
-            executor(), [record = record_, core = core_, ttl] { return extend_verb(record, core, ttl); },
+        return detail::async_operation<void>(
+            executor(),
+            [record = record_, core = core_, ttl](const asio::any_io_executor& executor,
+                detail::verb_handler<void> handler, const asio::any_io_executor& caller) {
+                start_extend(record, core, ttl, executor, std::move(handler), caller);
+            },
             completion_token);
     }
     /// `void(error_code)`. Of an empty lock: completes as `release` does, on the handler's executor. A handler without
@@ -138,8 +147,13 @@ public:
     template <asio::completion_token_for<void(error_code, lost_reason)> CompletionToken = asio::deferred_t>
     auto async_lost(CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<lost_reason>(
-            executor(), [record = record_, core = core_] { return lost_verb(record, core); }, completion_token);
+        return detail::async_operation<lost_reason>(
+            executor(),
+            [record = record_, core = core_](const asio::any_io_executor& executor,
+                detail::verb_handler<lost_reason> handler, const asio::any_io_executor& caller) {
+                start_lost(record, core, executor, std::move(handler), caller);
+            },
+            completion_token);
     }
 
 private:
@@ -172,11 +186,13 @@ private:
 
     /// \throws validation_error if the lock is empty
     [[nodiscard]] asio::any_io_executor executor() const;
-    static asio::awaitable<bool> is_locked_verb(claim_ptr record, core_ptr core);
-    static asio::awaitable<void> extend_verb(claim_ptr record, core_ptr core, std::chrono::milliseconds ttl);
-    static asio::awaitable<void> release_verb(claim_ptr record, core_ptr core, on_failure report);
+    static void start_is_locked(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
+        detail::verb_handler<bool> handler, const asio::any_io_executor& caller);
+    static void start_extend(const claim_ptr& record, const core_ptr& core, std::chrono::milliseconds ttl,
+        const asio::any_io_executor& executor, detail::verb_handler<void> handler, const asio::any_io_executor& caller);
+    static void start_lost(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
+        detail::verb_handler<lost_reason> handler, const asio::any_io_executor& caller);
     static asio::awaitable<std::string> detach_verb(claim_ptr record, core_ptr core);
-    static asio::awaitable<lost_reason> lost_verb(claim_ptr record, core_ptr core);
 
     /// Always a detail::record.
     claim_ptr record_;

@@ -24,19 +24,23 @@ namespace colock {
 ///
 /// When the last copy goes, waiters end with `errc::shutting_down`; locks that are held stay valid.
 ///
-/// The caller of a verb or the handler of an `async_` front may belong to another execution context than the adapter,
+/// The caller of a verb or the handler of an `async_` function may belong to another execution context than the adapter,
 /// and either context may be destroyed first. If the adapter's context is destroyed, a call that waits ends with
 /// `errc::shutting_down` on the caller's executor. If the caller's context is destroyed, nothing is posted to it, and a
 /// lock that the call would have returned is released.
 ///
 /// Two families, one rule: a plain verb returns `asio::awaitable<T>` and throws; with `async_` in front it takes a
-/// completion token, completes with `void(error_code, T)` and runs on a strand of `get_executor()`.
+/// completion token and completes with `void(error_code, T)`, on the handler's associated executor (by default
+/// `get_executor()`). A result that is ready when `async_acquire`, `async_try_acquire` or `async_release` is called goes
+/// through the handler's associated immediate executor, which posts it unless the handler says otherwise; no other
+/// completion runs inside a function of colock.
 ///
 /// Cancellation of an acquire, the same for all three types: it completes promptly with `operation_aborted` and does
 /// not wait for the backend. If the lock was not granted yet, nothing is held afterwards; what is under way is settled
 /// in the background. If it is granted in the same instant, either the caller gets it or it is released. A plain verb
-/// honours the types that its coroutine lets through, which under `co_spawn` is terminal; an `async_` front honours
-/// all. A coroutine that is cancelled must run on a strand or in a one-thread context (Asio's own rule).
+/// honours the types that its coroutine lets through, which under `co_spawn` is terminal; an `async_` function honours
+/// all. A coroutine that is cancelled must run on a strand or in a one-thread context, and the signal of an `async_`
+/// function must be emitted where its handler runs (Asio's own rules).
 ///
 /// Errors common to all verbs that acquire:
 /// - validation_error: `invalid_key` (empty, over 512 bytes, or with a NUL), `invalid_ttl`, `invalid_retry`,
@@ -108,7 +112,9 @@ public:
     [[nodiscard]] asio::awaitable<lock> adopt(std::string ticket, acquire_options options = {}) const;
 
     /// Runs `body` under the lock and returns what it returns. The body takes `lock&` or nothing, and returns an
-    /// `asio::awaitable` or a plain value (movable, no reference); it runs on a strand of the caller's executor.
+    /// `asio::awaitable` or a plain value (movable, no reference). A coroutine runs on a strand of the caller's executor,
+    /// which is that executor itself if it is a strand of an `io_context`, a `thread_pool` or an `any_io_executor`. A
+    /// body that returns a plain value is called on the caller's executor, and nothing can cancel it.
     ///
     /// The lease is renewed while the body runs. The body is cancelled (all types) for each reason to stop: a
     /// `stop_margin` before the lease can end, as soon as the loss is known, at a shutdown, and at each cancellation of
@@ -179,10 +185,11 @@ public:
     auto async_acquire(
         std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<lock>(
+        return detail::async_operation<lock>(
             get_executor(),
-            [core = core(), key = std::move(key), options = std::move(options)]() mutable {
-                return acquire_verb(core, std::move(key), std::move(options));
+            [core = core(), key = std::move(key), options = std::move(options)](const asio::any_io_executor& executor,
+                detail::verb_handler<lock> handler, const asio::any_io_executor& caller) mutable {
+                start_acquire(core, std::move(key), std::move(options), executor, std::move(handler), caller);
             },
             completion_token);
     }
@@ -197,10 +204,11 @@ public:
     auto async_try_acquire(
         std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<std::optional<lock>>(
+        return detail::async_operation<std::optional<lock>>(
             get_executor(),
-            [core = core(), key = std::move(key), options = std::move(options)]() mutable {
-                return try_acquire_verb(core, std::move(key), std::move(options));
+            [core = core(), key = std::move(key), options = std::move(options)](const asio::any_io_executor& executor,
+                detail::verb_handler<std::optional<lock>> handler, const asio::any_io_executor& caller) mutable {
+                start_try_acquire(core, std::move(key), std::move(options), executor, std::move(handler), caller);
             },
             completion_token);
     }
@@ -335,9 +343,11 @@ private:
     struct handle;
 
     [[nodiscard]] const core_ptr& core() const noexcept;
-    static asio::awaitable<lock> acquire_verb(const core_ptr& core, std::string&& key, acquire_options&& options);
-    static asio::awaitable<std::optional<lock>> try_acquire_verb(
-        const core_ptr& core, std::string&& key, acquire_options&& options);
+    static void start_acquire(const core_ptr& core, std::string&& key, acquire_options&& options,
+        const asio::any_io_executor& executor, detail::verb_handler<lock> handler, const asio::any_io_executor& caller);
+    static void start_try_acquire(const core_ptr& core, std::string&& key, acquire_options&& options,
+        const asio::any_io_executor& executor, detail::verb_handler<std::optional<lock>> handler,
+        const asio::any_io_executor& caller);
     static asio::awaitable<lock_group> acquire_all_verb(core_ptr core, group_members keys, acquire_options options);
     static asio::awaitable<bool> is_locked_verb(core_ptr core, std::string key);
     static asio::awaitable<lock> adopt_verb(core_ptr core, std::string ticket, acquire_options options);

@@ -169,16 +169,18 @@ step acquire_step::send(bool counts)
 step acquire_step::wait(const acquire_plan::decision& next)
 {
     record& subject = *wanted_;
-    if (!subject.attempting.has_waited() && !subject.incomplete) {
-        ++self_.stats.waits;
-        ++self_.stats.waiting;
-    }
+    const bool counts = !subject.attempting.has_waited() && !subject.incomplete;
     // Who waits after an error is not told that the lock is busy.
     const bool fails = subject.place.is_head && subject.attempting.was_sent() && subject.outcome().error;
     if (self_.options.observer && !fails && !std::exchange(subject.place.told_waiting, true))
         self_.events.add({.what = lock_event::kind::waiting, .subject = wanted_});
     self_.timers.schedule(subject, next.until);
     const std::uint32_t number = subject.attempting.waits(next.listens);
+    // After all that may throw: it is counted out when it stops waiting.
+    if (counts) {
+        ++self_.stats.waits;
+        ++self_.stats.waiting;
+    }
     // A hand-over would be an operation on this claim, and none may begin before its wait has.
     subject.place.open_to_hand_over = !next.listens;
     unlock();

@@ -4,10 +4,17 @@
 #include <colock/clock.hpp>
 
 #include <boost/asio/strand.hpp>
+#include <boost/asio/system_executor.hpp>
 
 #include <algorithm>
 
 namespace colock::detail {
+
+bool is_system(const asio::any_io_executor& executor)
+{
+    const asio::execution_context& system = asio::query(asio::system_executor(), asio::execution::context);
+    return &context_of(executor) == &system;
+}
 
 bool pending_handler::enroll(std::shared_ptr<handler_registry> registry)
 {

@@ -28,6 +28,9 @@ struct registered_tag;
     return asio::query(executor, asio::execution::context);
 }
 
+/// Whether it runs what is posted to it on the threads of `system_context`.
+[[nodiscard]] bool is_system(const asio::any_io_executor& executor);
+
 /// A handler that waits for something outside of its own execution context. It is destroyed when that context shuts
 /// down, so that nothing is posted to a context that no longer exists.
 ///

@@ -4,6 +4,8 @@
 #include "core/background_purge.hpp"
 #include "core/validation.hpp"
 
+#include <boost/asio/prefer.hpp>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,7 +39,7 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     }
     check_locker_options(options, *backend);
     auto made = std::make_shared<core>(std::move(backend), std::move(options));
-    made->timers.tell<&core::on_timer>(made);
+    made->timers.tell<&core::on_timer, &core::on_timer_unused>(made);
     made->cleaning.owned_by(made);
     made->leased.owned_by(made);
     made->news.owned_by(made);
@@ -69,9 +71,11 @@ void core::context_shutdown() noexcept
 {
     work todo;
     std::optional<lease_timer> timer;
+    asio::any_io_executor last_work;
     {
         const std::lock_guard guard(mutex);
         dead = true;
+        last_work.swap(work_);
         closed_to_new = true;
         timer = timers.stop();
         // Nobody renews a lease any more. The coroutines of this context are gone; those of others end by themselves.
@@ -85,6 +89,22 @@ void core::context_shutdown() noexcept
     todo.run(*this);
     // The rest of a shutdown that was telling in parts.
     news.go_on();
+}
+
+void core::add_outside_handler()
+{
+    const auto tracked = asio::prefer(executor(), asio::execution::outstanding_work.tracked);
+    const std::lock_guard guard(mutex);
+    if (++outside_handlers_ == 1 && !dead)
+        work_ = tracked;
+}
+
+void core::remove_outside_handler() noexcept
+{
+    asio::any_io_executor last;
+    const std::lock_guard guard(mutex);
+    if (--outside_handlers_ == 0)
+        last.swap(work_);
 }
 
 void core::tell_drained()

@@ -93,6 +93,11 @@ public:
             completion_token, this, &source, &place, seen);
     }
 
+    /// Suspends `place` until `source` changes, as `park` does.
+    /// \param executor of its handler
+    /// \param slot to be assigned; may be empty
+    void suspend(const waiter::ptr& place, const asio::any_io_executor& executor, asio::cancellation_slot slot,
+        waitable& source, parked& how, std::uint32_t seen);
     /// Ends a wait, if it has not ended yet, and destroys its handler without a call.
     void discard(parked& place) noexcept;
     /// The context of a coroutine that is suspended here shuts down: it is resumed no more.
@@ -100,10 +105,14 @@ public:
     /// Posts to the adapter's executor, unless its context has shut down.
     /// \return whether it was posted.
     template <class Function>
-    bool post_to_context(Function function)
+    bool post_to_context(Function&& function)
     {
-        return registry_ && registry_->if_open([&] { asio::post(executor(), std::move(function)); });
+        return registry_ && registry_->if_open([&] { asio::post(executor(), std::forward<Function>(function)); });
     }
+
+    /// A handler of another context waits for this locker: until it is removed, the adapter's context has work.
+    void add_outside_handler();
+    void remove_outside_handler() noexcept;
 
     /// The mutex is held; `wanted` has not been granted.
     void stop_trying(record& wanted);
@@ -137,14 +146,17 @@ private:
     /// \return the time that it is now. The mutex is held.
     time_point note_answer_time(record& asked, create_status answer) noexcept;
     void on_timer();
-    void suspend(const waiter::ptr& place, const asio::any_io_executor& executor, asio::cancellation_slot slot,
-        waitable& source, parked& how, std::uint32_t seen);
+    void on_timer_unused();
     void unpark(waiter& place);
     [[nodiscard]] std::shared_ptr<handler_registry> registry_of(const asio::any_io_executor& executor) const;
 
     /// The adapter's context and its registry; null without one.
     const asio::execution_context* context_ = nullptr;
     std::shared_ptr<handler_registry> registry_;
+    /// Waiting handlers of other contexts, and what keeps this one at work as long as there are any. Guarded by the
+    /// mutex.
+    std::size_t outside_handlers_ = 0;
+    asio::any_io_executor work_;
 };
 
 } // namespace colock::detail

@@ -7,28 +7,31 @@
 #include <colock/status.hpp>
 
 #include "core/relay.hpp"
+#include "core/run_operation.hpp"
 
-#include <optional>
+#include <new>
 #include <string>
 #include <vector>
 
 namespace colock::detail {
 
-namespace {
-
-error_code code_of(const std::exception_ptr& exception)
+error_code code_of(const std::exception_ptr& failure)
 {
-    if (!exception)
+    if (!failure)
         return {};
     try {
-        std::rethrow_exception(exception);
+        std::rethrow_exception(failure);
     } catch (const boost::system::system_error& failed) {
         return failed.code();
+    } catch (const std::bad_alloc&) {
+        return make_error_code(boost::system::errc::not_enough_memory);
     } catch (...) {
         // Only a custom retry function can throw anything else; its exception does not fit an error_code.
         return errc::invalid_retry;
     }
 }
+
+namespace {
 
 struct finish_verb
 {
@@ -50,29 +53,24 @@ void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, ve
 
 void end_verb(const std::exception_ptr& failure, verb_handler<void> handler, const asio::any_io_executor& caller)
 {
-    if (!caller)
-        return finish_verb()(std::move(handler), failure);
-    using front_type = foreign_front<verb_handler<void>, finish_verb, void>;
-    const front_type::ptr front(new front_type(caller, std::move(handler)));
-    if (front->enroll(handler_registry::of(caller)))
-        front->end(failure);
+    auto invoke = [failure, handler = std::move(handler)]() mutable {
+        invoke_handler<void>(std::move(handler), failure, {});
+    };
+    if (caller)
+        post_elsewhere(caller, std::move(invoke));
+    else
+        invoke();
 }
 
-template void run_verb(
-    const asio::any_io_executor&, asio::awaitable<void>, verb_handler<void>, const asio::any_io_executor&);
 template void run_verb(
     const asio::any_io_executor&, asio::awaitable<bool>, verb_handler<bool>, const asio::any_io_executor&);
 template void run_verb(
     const asio::any_io_executor&, asio::awaitable<lock>, verb_handler<lock>, const asio::any_io_executor&);
-template void run_verb(const asio::any_io_executor&, asio::awaitable<std::optional<lock>>,
-    verb_handler<std::optional<lock>>, const asio::any_io_executor&);
 template void run_verb(
     const asio::any_io_executor&, asio::awaitable<lock_group>, verb_handler<lock_group>, const asio::any_io_executor&);
 template void run_verb(
     const asio::any_io_executor&, asio::awaitable<lock_page>, verb_handler<lock_page>, const asio::any_io_executor&);
 template void run_verb(const asio::any_io_executor&, asio::awaitable<std::string>, verb_handler<std::string>,
-    const asio::any_io_executor&);
-template void run_verb(const asio::any_io_executor&, asio::awaitable<lost_reason>, verb_handler<lost_reason>,
     const asio::any_io_executor&);
 template void run_verb(const asio::any_io_executor&, asio::awaitable<std::vector<lock_status>>,
     verb_handler<std::vector<lock_status>>, const asio::any_io_executor&);

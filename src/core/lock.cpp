@@ -83,32 +83,12 @@ asio::any_io_executor lock::executor() const
     return core_->executor();
 }
 
-asio::awaitable<bool> lock::is_locked() const
-{
-    return is_locked_verb(record_, core_);
-}
-
-asio::awaitable<void> lock::extend(std::chrono::milliseconds ttl)
-{
-    return extend_verb(record_, core_, ttl);
-}
-
-asio::awaitable<void> lock::release(on_failure report)
-{
-    return release_verb(record_, core_, report);
-}
-
-asio::awaitable<std::string> lock::detach()
-{
-    return detach_verb(record_, core_);
-}
-
-asio::awaitable<lost_reason> lock::lost() const
-{
-    return lost_verb(record_, core_);
-}
-
 namespace {
+
+record::ptr record_of(const claim_ptr& held)
+{
+    return record::ptr(&record::of(held));
+}
 
 /// A verb of an empty lock: bad input surfaces where it is awaited.
 template <class T>
@@ -132,21 +112,51 @@ asio::awaitable<void> nothing_to_release()
 
 } // namespace
 
-asio::awaitable<bool> lock::is_locked_verb(claim_ptr held, core_ptr core)
+asio::awaitable<bool> lock::is_locked() const
 {
-    return held ? detail::verbs::is_valid(std::move(core), record::from(std::move(held))) : refuse_empty<bool>();
+    return record_ ? detail::verbs::is_valid(core_, record_of(record_)) : refuse_empty<bool>();
 }
 
-asio::awaitable<void> lock::extend_verb(claim_ptr held, core_ptr core, std::chrono::milliseconds ttl)
+asio::awaitable<void> lock::extend(std::chrono::milliseconds ttl)
 {
-    return held ? detail::verbs::extend(std::move(core), record::from(std::move(held)), ttl) : refuse_empty<void>();
+    return record_ ? detail::verbs::extend(core_, record_of(record_), ttl) : refuse_empty<void>();
 }
 
-asio::awaitable<void> lock::release_verb(claim_ptr held, core_ptr core, on_failure report)
+asio::awaitable<void> lock::release(on_failure report)
 {
-    if (held)
-        return detail::verbs::release(std::move(core), record::from(std::move(held)), report);
+    if (record_)
+        return detail::verbs::release(core_, record_of(record_), report);
     return report == on_failure::raise ? refuse_empty<void>() : nothing_to_release();
+}
+
+asio::awaitable<std::string> lock::detach()
+{
+    return detach_verb(record_, core_);
+}
+
+asio::awaitable<lost_reason> lock::lost() const
+{
+    return record_ ? detail::verbs::lost(core_, record_of(record_)) : refuse_empty<lost_reason>();
+}
+
+// The `async_` functions of an empty lock throw before they begin, because it has no executor.
+
+void lock::start_is_locked(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
+    detail::verb_handler<bool> handler, const asio::any_io_executor& caller)
+{
+    detail::verbs::start_is_valid(executor, std::move(handler), caller, core, record_of(record));
+}
+
+void lock::start_extend(const claim_ptr& record, const core_ptr& core, std::chrono::milliseconds ttl,
+    const asio::any_io_executor& executor, detail::verb_handler<void> handler, const asio::any_io_executor& caller)
+{
+    detail::verbs::start_extend(executor, std::move(handler), caller, core, record_of(record), ttl);
+}
+
+void lock::start_lost(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
+    detail::verb_handler<lost_reason> handler, const asio::any_io_executor& caller)
+{
+    detail::verbs::start_lost(executor, std::move(handler), caller, core, record_of(record));
 }
 
 asio::any_io_executor lock::release_initiation::get_executor() const noexcept
@@ -156,8 +166,10 @@ asio::any_io_executor lock::release_initiation::get_executor() const noexcept
 
 void lock::release_initiation::start(detail::verb_handler<void> handler, const asio::any_io_executor& caller)
 {
-    if (record)
-        return detail::run_verb<void>(core->executor(), release_verb(record, core, report), std::move(handler), caller);
+    if (record) {
+        detail::verbs::start_release(core->executor(), std::move(handler), caller, core, record_of(record), report);
+        return;
+    }
     std::exception_ptr failure;
     try {
         if (report == on_failure::raise)
@@ -171,11 +183,6 @@ void lock::release_initiation::start(detail::verb_handler<void> handler, const a
 asio::awaitable<std::string> lock::detach_verb(claim_ptr held, core_ptr core)
 {
     return held ? detail::verbs::detach(std::move(core), record::from(std::move(held))) : refuse_empty<std::string>();
-}
-
-asio::awaitable<lost_reason> lock::lost_verb(claim_ptr held, core_ptr core)
-{
-    return held ? detail::verbs::lost(std::move(core), record::from(std::move(held))) : refuse_empty<lost_reason>();
 }
 
 } // namespace colock

@@ -31,27 +31,45 @@ asio::any_io_executor locker::get_executor() const
     return core()->executor();
 }
 
-asio::awaitable<lock> locker::acquire(std::string key, acquire_options options) const
+namespace {
+
+using detail::record;
+
+record::ptr prepare_acquire(const std::shared_ptr<detail::core>& core, std::string&& key, acquire_options&& options)
 {
-    return acquire_verb(core(), std::move(key), std::move(options));
+    return detail::verbs::prepare(core, std::move(key), std::move(options), renewal::manual, true);
 }
 
-asio::awaitable<lock> locker::acquire_verb(const core_ptr& core, std::string&& key, acquire_options&& options)
+record::ptr prepare_try_acquire(const std::shared_ptr<detail::core>& core, std::string&& key, acquire_options&& options)
 {
-    return detail::verbs::acquire(
-        core, detail::verbs::prepare(core, std::move(key), std::move(options), renewal::manual, true));
+    return detail::verbs::prepare(core, std::move(key), std::move(options), renewal::manual, false);
+}
+
+} // namespace
+
+asio::awaitable<lock> locker::acquire(std::string key, acquire_options options) const
+{
+    return detail::verbs::acquire(core(), prepare_acquire(core(), std::move(key), std::move(options)));
+}
+
+void locker::start_acquire(const core_ptr& core, std::string&& key, acquire_options&& options,
+    const asio::any_io_executor& executor, detail::verb_handler<lock> handler, const asio::any_io_executor& caller)
+{
+    auto wanted = prepare_acquire(core, std::move(key), std::move(options));
+    detail::verbs::start_acquire(executor, std::move(handler), caller, core, std::move(wanted));
 }
 
 asio::awaitable<std::optional<lock>> locker::try_acquire(std::string key, acquire_options options) const
 {
-    return try_acquire_verb(core(), std::move(key), std::move(options));
+    return detail::verbs::try_acquire(core(), prepare_try_acquire(core(), std::move(key), std::move(options)));
 }
 
-asio::awaitable<std::optional<lock>> locker::try_acquire_verb(
-    const core_ptr& core, std::string&& key, acquire_options&& options)
+void locker::start_try_acquire(const core_ptr& core, std::string&& key, acquire_options&& options,
+    const asio::any_io_executor& executor, detail::verb_handler<std::optional<lock>> handler,
+    const asio::any_io_executor& caller)
 {
-    return detail::verbs::try_acquire(
-        core, detail::verbs::prepare(core, std::move(key), std::move(options), renewal::manual, false));
+    auto wanted = prepare_try_acquire(core, std::move(key), std::move(options));
+    detail::verbs::start_try_acquire(executor, std::move(handler), caller, core, std::move(wanted));
 }
 
 asio::awaitable<lock_group> locker::acquire_all(group_members keys, acquire_options options) const

@@ -60,4 +60,10 @@ void core::on_timer()
     todo.run(*this);
 }
 
+void core::on_timer_unused()
+{
+    const std::lock_guard guard(mutex);
+    timers.disarm_if_unused();
+}
+
 } // namespace colock::detail

@@ -36,11 +36,13 @@ void core::suspend(const waiter::ptr& place, const asio::any_io_executor& execut
         source.waiters.push_back(*place);
         (how.ends_when_closed ? suspended_until_closed : suspended).push_back(*place);
         const bool has_shut_down_since = dead && !std::exchange(how.saw_shutdown, true);
-        if (!has_shut_down_since && !(how.ends_when_closed && closed_to_new) && source.version == seen) {
+        if (!place->is_cancelled && !has_shut_down_since && !(how.ends_when_closed && closed_to_new) &&
+            source.version == seen)
+        {
             // From the end of the guard on, another thread may resume the coroutine, which keeps this core.
             return;
         }
-        todo.wakes.add(*place);
+        todo.wakes.add(*place, place->is_cancelled ? asio::error::operation_aborted : error_code());
     }
     todo.run(*this);
 }
@@ -57,6 +59,7 @@ void core::unpark(waiter& place)
     work todo;
     {
         const std::lock_guard guard(mutex);
+        place.is_cancelled = true;
         if (place.is_parked())
             todo.wakes.add(place, asio::error::operation_aborted);
     }

@@ -30,9 +30,9 @@ class core;
 struct all_parked_tag;
 using auto_unlink = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
 
-/// Resumes a coroutine that is suspended until something changes. Does not live in the coroutine's frame, because the
-/// cancellation slot, or a thread that is about to resume the coroutine, may refer to the waiter after the frame is
-/// gone.
+/// Resumes a coroutine, or an operation of a completion handler, that is suspended until something changes. Does not
+/// live in the coroutine's frame, because the cancellation slot, or a thread that is about to resume the coroutine, may
+/// refer to the waiter after the frame is gone.
 ///
 /// The core's lists own a reference to each waiter in them. Thread safety: the core's mutex guards the lists.
 class waiter : public pending_handler,
@@ -60,6 +60,9 @@ public:
     /// Destroys the handler, unless it has been posted already.
     virtual void discard() noexcept = 0;
 
+    /// It was cancelled, and ends instead of being suspended again. Guarded by the core's mutex.
+    bool is_cancelled = false;
+
 protected:
     explicit waiter(core& owner) : owner_(owner) {}
 
@@ -67,7 +70,7 @@ protected:
     void forget() noexcept;
 
 private:
-    /// The coroutine's frame keeps it.
+    /// The coroutine's frame, or the operation, keeps it.
     core& owner_;
 };
 

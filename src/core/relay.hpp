@@ -130,6 +130,7 @@ public:
         complete([&] {
             const auto executor = std::exchange(executor_, nullptr);
             called_here.swap(handler_);
+            // Which runs what is dispatched to it at once; a post would start its threads.
             if (is_system(executor))
                 return;
             auto allocator = asio::get_associated_allocator(*called_here);
@@ -160,12 +161,6 @@ public:
     }
 
 private:
-    /// The system executor runs what is dispatched to it at once; a post would start its threads.
-    [[nodiscard]] static bool is_system(const asio::any_io_executor& executor)
-    {
-        const asio::execution_context& system = asio::query(asio::system_executor(), asio::execution::context);
-        return &context_of(executor) == &system;
-    }
     void cancel()
     {
         theirs_->if_open([this] {

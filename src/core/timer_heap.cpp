@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/timer_heap.hpp"
 
+#include <boost/asio/post.hpp>
+
 #include <utility>
 
 namespace colock::detail {
@@ -44,11 +46,8 @@ void timer_heap::arm()
     if (stopped_)
         return;
     if (due_.empty()) {
-        if (kept_)
-            return;
-        if (timer_ && armed_for_ != time_point::max())
-            timer_->cancel();
-        armed_for_ = time_point::max();
+        if (!kept_ && armed_for_ != time_point::max())
+            disarm_soon();
         return;
     }
     const time_point first = due_.begin()->due;
@@ -72,6 +71,32 @@ void timer_heap::arm()
             fire(told.get());
     });
     armed_for_ = first;
+}
+
+/// To cancel a timer and to arm it again takes a microsecond and two system calls: a program that takes one lock after
+/// the other in one turn of its event loop does neither.
+void timer_heap::disarm_soon()
+{
+    if (std::exchange(is_disarming_, true))
+        return;
+    try {
+        asio::post(timer_->get_executor(), [owner = owner_, unused = unused_] {
+            if (const auto told = owner.lock())
+                unused(told.get());
+        });
+    } catch (...) {
+        // No memory for that.
+        disarm_if_unused();
+    }
+}
+
+void timer_heap::disarm_if_unused()
+{
+    is_disarming_ = false;
+    if (!timer_ || !due_.empty() || kept_ || armed_for_ == time_point::max())
+        return;
+    armed_for_ = time_point::max();
+    timer_->cancel();
 }
 
 std::optional<lease_timer> timer_heap::stop() noexcept

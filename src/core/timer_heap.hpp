@@ -26,11 +26,14 @@ public:
     timer_heap& operator=(const timer_heap&) = delete;
 
     /// Whom the timer calls, on the executor; weak, so that an armed timer keeps nobody.
-    template <auto Fired, class Owner>
+    /// \tparam Fired something is due
+    /// \tparam Unused nothing was due any more a moment ago: it calls `disarm_if_unused`
+    template <auto Fired, auto Unused, class Owner>
     void tell(const std::shared_ptr<Owner>& owner)
     {
         owner_ = owner;
         fire_ = [](void* told) { (static_cast<Owner*>(told)->*Fired)(); };
+        unused_ = [](void* told) { (static_cast<Owner*>(told)->*Unused)(); };
     }
 
     /// time_point::max(): not at all.
@@ -44,6 +47,8 @@ public:
     /// The next that is due, taken out; null if there is none.
     [[nodiscard]] waitable* take_due(time_point now);
     void arm();
+    /// Cancels the timer if nothing is due.
+    void disarm_if_unused();
 
     /// Forgets everything, for good. The timer is to be destroyed without the mutex.
     [[nodiscard]] std::optional<lease_timer> stop() noexcept;
@@ -54,14 +59,18 @@ private:
             boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>, boost::intrusive::optimize_size<true>>>>;
 
     void take_out(waitable& first) noexcept;
+    void disarm_soon();
 
     const adapter& backend_;
     std::weak_ptr<void> owner_;
     void (*fire_)(void*) = nullptr;
+    void (*unused_)(void*) = nullptr;
     heap due_;
     std::optional<lease_timer> timer_;
     time_point armed_for_ = time_point::max();
     bool kept_ = false;
+    /// A call of `disarm_if_unused` has been posted.
+    bool is_disarming_ = false;
     bool stopped_ = false;
 };
 

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/front.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/options.hpp>
@@ -18,6 +19,7 @@
 #include <vector>
 
 /// What lockers, locks and groups do. Each coroutine owns what it needs: the handle that it was called on may go away.
+/// The `start_` functions do the same for a completion handler, see run_operation.hpp.
 namespace colock::detail::verbs {
 
 // prepare.cpp
@@ -28,7 +30,11 @@ namespace colock::detail::verbs {
 
 // acquire.cpp
 [[nodiscard]] asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted);
+void start_acquire(const asio::any_io_executor& executor, verb_handler<lock> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr wanted);
 [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, record::ptr wanted);
+void start_try_acquire(const asio::any_io_executor& executor, verb_handler<std::optional<lock>> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr wanted);
 
 // acquire_all.cpp
 [[nodiscard]] asio::awaitable<lock_group> acquire_all(
@@ -45,12 +51,16 @@ namespace colock::detail::verbs {
 
 // held.cpp
 [[nodiscard]] asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_failure report);
+void start_release(const asio::any_io_executor& executor, verb_handler<void> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, on_failure report);
 /// Several at once, and what became of each: empty, or why it failed. The caller keeps their handles, so that what is
 /// left is the core's if it ends early.
 [[nodiscard]] asio::awaitable<std::vector<error_code>> release_each(
     std::shared_ptr<core> self, std::vector<record::ptr> ending);
 [[nodiscard]] asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl);
-/// The same.
+void start_extend(const asio::any_io_executor& executor, verb_handler<void> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl);
+/// Several at once, as `release_each`.
 [[nodiscard]] asio::awaitable<std::vector<error_code>> extend_each(
     std::shared_ptr<core> self, std::vector<record::ptr> held, std::chrono::milliseconds ttl);
 /// \throws validation_error if nothing can ever be extended to that.
@@ -58,7 +68,11 @@ void check_new_ttl(const core& self, std::chrono::milliseconds ttl, error_contex
 /// \throws validation_error if `held` can never be extended to that.
 void check_extend(const core& self, const record& held, std::chrono::milliseconds ttl);
 [[nodiscard]] asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr held);
+void start_is_valid(const asio::any_io_executor& executor, verb_handler<bool> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held);
 [[nodiscard]] asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record::ptr held);
+void start_lost(const asio::any_io_executor& executor, verb_handler<lost_reason> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held);
 
 // admin.cpp
 [[nodiscard]] asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key);

@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(body_is_cancelled_though_a_second_claim_was_granted)
     rig on(behind::scripted);
     const colock::locker locker(std::make_shared<undoing_adapter>(on.script));
     bool has_begun = false;
-    const acquire_options options{.ttl = 30s, .retry = retry_policy::fixed(1s), .renewal = renewal::manual};
+    const acquire_options options{.ttl = 30s, .renewal = renewal::manual, .retry = retry_policy::fixed(1s)};
     auto working = on.start(locker.with_lock("k", options, [&]() -> asio::awaitable<void> {
         has_begun = true;
         co_await sleep_for(1h);
@@ -56,6 +56,43 @@ BOOST_AUTO_TEST_CASE(body_is_cancelled_though_a_second_claim_was_granted)
     BOOST_TEST_REQUIRE(working.done());
     COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
     on.wind_down();
+}
+
+BOOST_AUTO_TEST_CASE(coroutine_body_runs_on_the_strand_of_its_caller)
+{
+    rig on;
+    const asio::any_io_executor strand = asio::make_strand(on.io());
+    bool has_run = false;
+    asio::co_spawn(strand,
+        on.locker->with_lock("k",
+            [&]() -> asio::awaitable<void> {
+                BOOST_TEST((co_await asio::this_coro::executor == strand));
+                has_run = true;
+            }),
+        asio::detached);
+    on.ready();
+    BOOST_TEST(has_run);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(body_that_is_no_coroutine_is_called_before_anything_else_runs)
+{
+    for (const auto kind : {behind::memory, behind::immediate}) {
+        rig on(kind);
+        bool has_run = false;
+        bool others_ran = false;
+        const auto call = [&]() -> asio::awaitable<void> {
+            asio::post(on.io(), [&] { others_ran = true; });
+            co_await on.locker->with_lock("k", [&](lock& held) {
+                BOOST_TEST(held.held());
+                BOOST_TEST(!others_ran);
+                has_run = true;
+            });
+        };
+        on.run(call());
+        BOOST_TEST(has_run);
+        on.check_clean();
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_body_stops_before_its_lease_can_end)

@@ -4,10 +4,12 @@
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/bind_immediate_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/system_executor.hpp>
 
 #include <algorithm>
 #include <string>
@@ -121,6 +123,83 @@ BOOST_AUTO_TEST_CASE(a_handler_is_never_called_inside_the_call_that_starts_it)
         on.ready();
     });
     on.ready();
+}
+
+BOOST_AUTO_TEST_CASE(result_that_is_ready_uses_the_immediate_executor)
+{
+    rig on;
+    bool called = false;
+    // An immediate executor that calls the handler inside the function that starts the operation.
+    const auto at_once = [](auto handler) {
+        return asio::bind_immediate_executor(asio::system_executor(), std::move(handler));
+    };
+    lock held;
+    on.locker->async_acquire("k", at_once([&](error_code code, lock granted) {
+        BOOST_TEST(!code);
+        held = std::move(granted);
+        called = true;
+    }));
+    BOOST_TEST(std::exchange(called, false));
+    // One that waits is called by its own executor.
+    on.locker->async_acquire("k", at_once([&](error_code code, const lock& granted) {
+        BOOST_TEST(!code);
+        BOOST_TEST(granted.held());
+        called = true;
+    }));
+    held.async_release(at_once([&](error_code code) {
+        BOOST_TEST(!code);
+        BOOST_TEST(!called);
+    }));
+    BOOST_TEST(!called);
+    on.ready();
+    BOOST_TEST(called);
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(waiting_handler_of_another_context_keeps_that_of_the_locker_at_work)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        asio::io_context mine;
+        lock held = on.acquire("k", {.ttl = 0ms});
+        BOOST_TEST(on.idle());
+        bool called = false;
+        on.locker->async_acquire(
+            "k", asio::bind_executor(mine.get_executor(), [&](error_code code, const lock& granted) {
+                BOOST_TEST(!code);
+                BOOST_TEST(granted.held());
+                called = true;
+            }));
+        BOOST_TEST(!on.idle());
+        held = {};
+        run_both(on.io(), mine, [&] { return called; });
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(cancellation_of_a_handler_needs_no_turn_of_the_lockers_context)
+{
+    rig on;
+    asio::io_context mine;
+    lock held = on.acquire("k");
+    bool called = false;
+    asio::cancellation_signal cancel;
+    on.locker->async_acquire(
+        "k", asio::bind_cancellation_slot(
+                 cancel.slot(), asio::bind_executor(mine.get_executor(), [&](error_code code, const lock& granted) {
+                     BOOST_TEST((code == asio::error::operation_aborted));
+                     BOOST_TEST(!granted);
+                     called = true;
+                 })));
+    on.ready();
+    // From the handler's context, as Asio requires; no handler of the locker's context is needed for it.
+    asio::post(mine, [&] { cancel.emit(asio::cancellation_type::terminal); });
+    mine.run();
+    BOOST_TEST(called);
+    held = {};
+    on.wind_down();
+    on.check_clean();
 }
 
 namespace {

@@ -124,6 +124,35 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_fails_leaves_nothing)
     }
 }
 
+BOOST_AUTO_TEST_CASE(async_function_that_fails_says_why_and_leaves_nothing)
+{
+    have_had_threads();
+    for (long n = 0, failed = 1; failed != 0; ++n) {
+        BOOST_TEST_REQUIRE(n < 1000);
+        rig on(behind::memory);
+        failed = 0;
+        lock first = on.acquire("a key that is too long to be stored in place");
+        const auto note = [&failed](error_code code, const lock& granted) {
+            if (code) {
+                BOOST_TEST((code == boost::system::errc::not_enough_memory), code.message());
+                ++failed;
+            }
+            BOOST_TEST(granted.held() == !code);
+        };
+        allocations_left = n;
+        try {
+            on.locker->async_acquire("another key that is too long to be stored in place", note);
+            on.locker->async_acquire("a key that is too long to be stored in place", note);
+        } catch (const std::bad_alloc&) {
+            ++failed;
+        }
+        allocations_left = -1;
+        first = {};
+        on.ready();
+        on.check_clean();
+    }
+}
+
 BOOST_AUTO_TEST_CASE(the_memory_store_stays_whole)
 {
     have_had_threads();

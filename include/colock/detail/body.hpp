@@ -72,11 +72,14 @@ struct exception_signature<void>
 template <class Body>
 using body_signature_t = typename exception_signature<body_result_t<Body>>::type;
 
-/// A body that lives elsewhere, with its result erased.
+/// A body that lives elsewhere, with its result erased. One of the functions is null.
 struct body_ref
 {
     void* object;
+    /// A body that returns an awaitable.
     asio::awaitable<void> (*run)(void* object, lock& held);
+    /// Any other.
+    void (*call)(void* object, lock& held);
 };
 
 /// All of `with_lock` that does not depend on the body's type; in src/core/with_lock.cpp.
@@ -86,33 +89,23 @@ void run_with_lock_front(const asio::any_io_executor& executor, asio::awaitable<
     asio::any_completion_handler<void(std::exception_ptr)> handler, const asio::any_io_executor& caller);
 
 template <class Body>
-struct body_slot
+class body_slot
 {
+public:
     using result_type = body_result_t<Body>;
     using stored_type = std::conditional_t<std::is_void_v<result_type>, std::monostate, result_type>;
+
+    explicit body_slot(Body given) : body(std::move(given)) {}
 
     Body body;
     std::optional<stored_type> result;
 
-    static asio::awaitable<void> run(void* object, lock& held)
+    [[nodiscard]] body_ref ref() noexcept
     {
-        auto& self = *static_cast<body_slot*>(object);
-        const auto call = [&]() -> decltype(auto) {
-            if constexpr (takes_lock<Body>)
-                return self.body(held);
-            else
-                return self.body();
-        };
-        using returned = typename body_return<Body>::type;
-        if constexpr (unwrap_awaitable<returned>::awaited && std::is_void_v<result_type>)
-            co_await call();
-        else if constexpr (unwrap_awaitable<returned>::awaited)
-            self.result.emplace(co_await call());
-        else if constexpr (std::is_void_v<result_type>)
-            call();
+        if constexpr (unwrap_awaitable<typename body_return<Body>::type>::awaited)
+            return {this, &run, nullptr};
         else
-            self.result.emplace(call());
-        co_return;
+            return {this, nullptr, &call};
     }
 
     result_type take()
@@ -120,14 +113,39 @@ struct body_slot
         if constexpr (!std::is_void_v<result_type>)
             return std::move(*result);
     }
+
+private:
+    typename body_return<Body>::type invoke(lock& held)
+    {
+        if constexpr (takes_lock<Body>)
+            return body(held);
+        else
+            return body();
+    }
+    static asio::awaitable<void> run(void* object, lock& held)
+    {
+        auto& self = *static_cast<body_slot*>(object);
+        if constexpr (std::is_void_v<result_type>)
+            co_await self.invoke(held);
+        else
+            self.result.emplace(co_await self.invoke(held));
+    }
+    static void call(void* object, lock& held)
+    {
+        auto& self = *static_cast<body_slot*>(object);
+        if constexpr (std::is_void_v<result_type>)
+            self.invoke(held);
+        else
+            self.result.emplace(self.invoke(held));
+    }
 };
 
 template <class Body>
 asio::awaitable<body_result_t<Body>> with_lock(
     std::shared_ptr<core> core, std::string key, acquire_options options, Body body)
 {
-    body_slot<Body> slot{std::move(body), std::nullopt};
-    co_await run_with_lock(std::move(core), std::move(key), std::move(options), body_ref{&slot, &body_slot<Body>::run});
+    body_slot<Body> slot(std::move(body));
+    co_await run_with_lock(std::move(core), std::move(key), std::move(options), slot.ref());
     co_return slot.take();
 }
 
@@ -136,8 +154,7 @@ template <class Body>
 asio::awaitable<void> with_shared_body(
     std::shared_ptr<core> core, std::string key, acquire_options options, std::shared_ptr<body_slot<Body>> slot)
 {
-    co_await run_with_lock(
-        std::move(core), std::move(key), std::move(options), body_ref{slot.get(), &body_slot<Body>::run});
+    co_await run_with_lock(std::move(core), std::move(key), std::move(options), slot->ref());
 }
 
 /// Ends an `async_with_lock` whose body has a result. Its associated characteristics are those of the caller's handler.
@@ -171,7 +188,7 @@ struct with_lock_initiation
     void operator()(Handler&& handler)
     {
         const auto caller = executor_of(handler);
-        auto slot = std::make_shared<body_slot<Body>>(body_slot<Body>{std::move(body), std::nullopt});
+        auto slot = std::make_shared<body_slot<Body>>(std::move(body));
         auto verb = with_shared_body<Body>(std::move(core_), std::move(key), std::move(options), slot);
         if constexpr (std::is_void_v<body_result_t<Body>>) {
             run_with_lock_front(executor, std::move(verb), std::forward<Handler>(handler), caller);

@@ -58,12 +58,12 @@ void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, ve
 /// that is empty, or the system executor.
 void end_verb(const std::exception_ptr& failure, verb_handler<void> handler, const asio::any_io_executor& caller);
 
-template <class T, class Verb>
-struct verb_initiation
+template <class T, class Start>
+struct operation_initiation
 {
     using executor_type = asio::any_io_executor;
     executor_type executor;
-    Verb verb;
+    Start start;
 
     [[nodiscard]] executor_type get_executor() const noexcept { return executor; }
 
@@ -71,16 +71,27 @@ struct verb_initiation
     void operator()(Handler&& handler)
     {
         const auto caller = executor_of(handler);
-        run_verb<T>(executor, verb(), verb_handler<T>(std::forward<Handler>(handler)), caller);
+        start(executor, verb_handler<T>(std::forward<Handler>(handler)), caller);
     }
 };
 
-/// The `async_` front of a verb: `verb` is a function object that returns the verb's awaitable.
+/// An `async_` function. `start` is given `executor`, the handler, and the handler's associated executor.
+template <class T, class Start, class CompletionToken>
+auto async_operation(asio::any_io_executor executor, Start start, CompletionToken&& completion_token)
+{
+    return asio::async_initiate<CompletionToken, verb_signature_t<T>>(
+        operation_initiation<T, Start>{std::move(executor), std::move(start)}, completion_token);
+}
+
+/// The `async_` function of a coroutine: `verb` is a function object that returns its awaitable.
 template <class T, class Verb, class CompletionToken>
 auto async_verb(asio::any_io_executor executor, Verb verb, CompletionToken&& completion_token)
 {
-    return asio::async_initiate<CompletionToken, verb_signature_t<T>>(
-        verb_initiation<T, Verb>{std::move(executor), std::move(verb)}, completion_token);
+    auto start = [verb = std::move(verb)](const asio::any_io_executor& where, verb_handler<T> handler,
+                     const asio::any_io_executor& caller) mutable {
+        run_verb<T>(where, verb(), std::move(handler), caller);
+    };
+    return async_operation<T>(std::move(executor), std::move(start), completion_token);
 }
 
 } // namespace colock::detail

@@ -3,13 +3,12 @@
 #include "core/core.hpp"
 #include "core/departure.hpp"
 #include "core/failures.hpp"
+#include "core/run_operation.hpp"
 #include "core/verbs.hpp"
 
-#include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/this_coro.hpp>
-
+#include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace colock::detail::verbs {
 
@@ -67,99 +66,181 @@ std::optional<create_outcome> take_answer(core& self, record& wanted, std::uint3
     return std::move(wanted.outcome());
 }
 
+/// An acquire that waits.
+class acquire_operation
+{
+public:
+    using result_type = lock;
+    static constexpr bool ends_when_closed = true;
+    static constexpr bool checks_cancellation = true;
+
+    acquire_operation(std::shared_ptr<core> owner, record::ptr wanted)
+        : core_(std::move(owner)), wanted_(std::move(wanted))
+    {
+    }
+
+    [[nodiscard]] core& owner() const noexcept { return *core_; }
+
+    [[nodiscard]] bool begin()
+    {
+        const auto now = begin_acquire(*core_, *wanted_);
+        // Counted from before the first look at whether the locker is closed: a shutdown that has begun since waits for
+        // it.
+        leaving_.emplace(*core_, wanted_);
+        next_ = grant_at_once(*core_, wanted_, now);
+        if (next_ == step::granted)
+            return true;
+        if (core_->closed_to_new.load())
+            throw_shutting_down(*core_, *wanted_);
+        leaving_->takes_time();
+        schedule_.emplace(wanted_->own_policy ? *wanted_->own_policy : core_->options.retry, now);
+        now_ = now;
+        return false;
+    }
+
+    [[nodiscard]] std::optional<wait_for> advance()
+    {
+        for (;;) {
+            std::uint32_t seen = 0;
+            const auto now = std::exchange(now_, std::nullopt);
+            if (next_ == step::again)
+                next_ = next_step(*core_, wanted_, *schedule_, now, seen);
+            switch (std::exchange(next_, step::again)) {
+            case step::granted:
+                return std::nullopt;
+            case step::again:
+                break;
+            case step::yield:
+                return wait_for{wanted_.get(), waitable::outdated};
+            case step::park:
+            case step::wait:
+                return wait_for{wanted_.get(), seen};
+            }
+        }
+    }
+
+    [[nodiscard]] lock result() noexcept
+    {
+        leaving_->dismiss();
+        return record::make_lock(std::move(wanted_), std::move(core_));
+    }
+
+private:
+    std::shared_ptr<core> core_;
+    /// May be replaced by one that goes on for it.
+    record::ptr wanted_;
+    std::optional<departure> leaving_;
+    std::optional<retry_schedule> schedule_;
+    /// If it was read a moment ago.
+    std::optional<lease_clock::time_point> now_;
+    step next_ = step::again;
+};
+
+/// A single attempt.
+class try_acquire_operation
+{
+public:
+    using result_type = std::optional<lock>;
+    static constexpr bool ends_when_closed = false;
+    static constexpr bool checks_cancellation = true;
+
+    try_acquire_operation(std::shared_ptr<core> owner, record::ptr wanted)
+        : core_(std::move(owner)), wanted_(std::move(wanted))
+    {
+    }
+
+    [[nodiscard]] core& owner() const noexcept { return *core_; }
+
+    [[nodiscard]] bool begin()
+    {
+        started_ = begin_acquire(*core_, *wanted_);
+        leaving_.emplace(*core_, wanted_);
+        const step at_once = grant_at_once(*core_, wanted_, started_);
+        is_granted_ = at_once != step::again;
+        if (is_granted_) {
+            lets_others_run_ = at_once == step::yield;
+            return !lets_others_run_;
+        }
+        if (core_->closed_to_new.load())
+            throw_shutting_down(*core_, *wanted_);
+        leaving_->takes_time();
+        return false;
+    }
+
+    [[nodiscard]] std::optional<wait_for> advance()
+    {
+        if (is_granted_) {
+            if (std::exchange(lets_others_run_, false))
+                return wait_for{wanted_.get(), waitable::outdated};
+            return std::nullopt;
+        }
+        if (!std::exchange(is_under_way_, true)) {
+            if (const auto ahead = answer_ahead(*core_, *wanted_, started_)) {
+                if (const auto why =
+                        why_not_busy(*core_, *ahead, "the backend does not answer the caller that is first"))
+                    throw_failed(*why, context_of(*core_, *wanted_));
+                return std::nullopt;
+            }
+            if (!wanted_->attempting.was_sent())
+                send_single(*core_, wanted_, started_);
+        }
+        throw_if_inherited(*core_, *wanted_);
+        is_granted_ = wanted_->where() != phase::acquiring;
+        if (is_granted_)
+            return std::nullopt;
+        std::uint32_t seen = 0;
+        const auto answer = take_answer(*core_, *wanted_, seen);
+        if (core_->closed_to_new.load())
+            throw_shutting_down(*core_, *wanted_);
+        if (!answer)
+            return wait_for{wanted_.get(), seen};
+        // What was granted too late is given back by the departure.
+        if (answer->status != create_status::busy)
+            throw_failed(answer->status == create_status::failed ? *answer->error : *too_late_to_use(),
+                context_of(*core_, *wanted_));
+        return std::nullopt;
+    }
+
+    [[nodiscard]] std::optional<lock> result() noexcept
+    {
+        if (!is_granted_)
+            return std::nullopt;
+        leaving_->dismiss();
+        return record::make_lock(std::move(wanted_), std::move(core_));
+    }
+
+private:
+    std::shared_ptr<core> core_;
+    record::ptr wanted_;
+    std::optional<departure> leaving_;
+    lease_clock::time_point started_{};
+    bool is_granted_ = false;
+    bool lets_others_run_ = false;
+    bool is_under_way_ = false;
+};
+
 } // namespace
 
 asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted)
 {
-    const auto now = begin_acquire(*self, *wanted);
-    // Counted from before the first look at whether the locker is closed: a shutdown that has begun since waits for it.
-    departure leaving(*self, wanted);
-    step next = grant_at_once(*self, wanted, now);
-    if (next == step::granted) {
-        leaving.dismiss();
-        co_return record::make_lock(std::move(wanted), std::move(self));
-    }
-    if (self->closed_to_new.load())
-        throw_shutting_down(*self, *wanted);
-    leaving.takes_time();
-    // One that is not thrown by itself is only recorded; nothing is sent after it.
-    if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
-        throw boost::system::system_error(asio::error::operation_aborted);
-    retry_schedule schedule(wanted->own_policy ? *wanted->own_policy : self->options.retry, now);
-    parked place;
-    place.ends_when_closed = true;
-    for (std::optional known(now);; known.reset()) {
-        std::uint32_t seen = 0;
-        if (next == step::again)
-            next = next_step(*self, wanted, schedule, known, seen);
-        switch (next) {
-        case step::granted:
-            leaving.dismiss();
-            co_return record::make_lock(std::move(wanted), std::move(self));
-        case step::again:
-            break;
-        case step::yield:
-            seen = waitable::outdated;
-            [[fallthrough]];
-        case step::park:
-        case step::wait:
-            // Nor is anything waited for.
-            if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
-                throw boost::system::system_error(asio::error::operation_aborted);
-            co_await self->park(*wanted, place, seen);
-            next = step::again;
-            break;
-        }
-    }
+    return await_operation<acquire_operation>(std::move(self), std::move(wanted));
+}
+
+void start_acquire(const asio::any_io_executor& executor, verb_handler<lock> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr wanted)
+{
+    start_operation<acquire_operation>(executor, std::move(handler), caller, std::move(self), std::move(wanted));
 }
 
 asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, record::ptr wanted)
 {
-    const auto now = begin_acquire(*self, *wanted);
-    departure leaving(*self, wanted);
-    if (const step at_once = grant_at_once(*self, wanted, now); at_once != step::again) {
-        leaving.dismiss();
-        lock granted = record::make_lock(std::move(wanted), std::move(self));
-        if (at_once == step::yield)
-            co_await asio::post(asio::deferred);
-        co_return granted;
-    }
-    if (self->closed_to_new.load())
-        throw_shutting_down(*self, *wanted);
-    leaving.takes_time();
-    if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
-        throw boost::system::system_error(asio::error::operation_aborted);
-    if (const auto ahead = answer_ahead(*self, *wanted, now)) {
-        if (const auto why = why_not_busy(*self, *ahead, "the backend does not answer the caller that is first"))
-            throw_failed(*why, context_of(*self, *wanted));
-        co_return std::nullopt;
-    }
-    if (!wanted->attempting.was_sent())
-        send_single(*self, wanted, now);
-    parked place;
-    std::optional<create_outcome> answer;
-    for (;;) {
-        std::uint32_t seen = 0;
-        throw_if_inherited(*self, *wanted);
-        if (wanted->where() != phase::acquiring) {
-            leaving.dismiss();
-            co_return record::make_lock(std::move(wanted), std::move(self));
-        }
-        answer = take_answer(*self, *wanted, seen);
-        if (self->closed_to_new.load())
-            throw_shutting_down(*self, *wanted);
-        if (answer)
-            break;
-        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
-            throw boost::system::system_error(asio::error::operation_aborted);
-        if (wanted->where() == phase::acquiring)
-            co_await self->park(*wanted, place, seen);
-    }
-    if (answer->status == create_status::busy)
-        co_return std::nullopt;
-    // What was granted too late is given back by the departure.
-    throw_failed(
-        answer->status == create_status::failed ? *answer->error : *too_late_to_use(), context_of(*self, *wanted));
+    return await_operation<try_acquire_operation>(std::move(self), std::move(wanted));
+}
+
+void start_try_acquire(const asio::any_io_executor& executor, verb_handler<std::optional<lock>> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr wanted)
+{
+    start_operation<try_acquire_operation>(executor, std::move(handler), caller, std::move(self), std::move(wanted));
 }
 
 } // namespace colock::detail::verbs

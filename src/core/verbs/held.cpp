@@ -2,26 +2,31 @@
 #include "core/core.hpp"
 #include "core/failures.hpp"
 #include "core/letting_go.hpp"
+#include "core/run_operation.hpp"
 #include "core/validation.hpp"
 #include "core/verbs.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/cancellation_state.hpp>
-#include <boost/asio/error.hpp>
-#include <boost/asio/this_coro.hpp>
-
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
 
 namespace colock::detail::verbs {
 
 namespace {
 
 /// A release whose caller leaves early goes on without it.
-struct leaves_rest_to_core
+class leaves_rest_to_core
 {
-    core& self;
-    record& ending;
-    ~leaves_rest_to_core() { let_go(self, ending); }
+public:
+    leaves_rest_to_core(core& self, record& ending) : self_(self), ending_(ending) {}
+    leaves_rest_to_core(const leaves_rest_to_core&) = delete;
+    leaves_rest_to_core& operator=(const leaves_rest_to_core&) = delete;
+    ~leaves_rest_to_core() { let_go(self_, ending_); }
+
+private:
+    core& self_;
+    record& ending_;
 };
 
 /// Nothing is awaited by a second release, nor by one that finds the lock lost or detached meanwhile.
@@ -67,22 +72,67 @@ void raise_failed_release(core& self, record& ended, bool was_held)
         throw release_error(code, std::move(context));
 }
 
+class release_operation
+{
+public:
+    using result_type = void;
+    static constexpr bool ends_when_closed = false;
+    static constexpr bool checks_cancellation = false;
+
+    release_operation(std::shared_ptr<core> owner, record::ptr held, on_failure report)
+        : core_(std::move(owner)), held_(std::move(held)), report_(report)
+    {
+    }
+
+    [[nodiscard]] core& owner() const noexcept { return *core_; }
+
+    [[nodiscard]] bool begin()
+    {
+        is_quick_ = report_ == on_failure::quiet && release_at_once(*core_, held_);
+        if (is_quick_)
+            return true;
+        begun_ = begin_release_if_held(*core_, *held_, seen_);
+        if (held_->where() != phase::ending)
+            return true;
+        rest_.emplace(*core_, *held_);
+        return !begun_.waits;
+    }
+
+    [[nodiscard]] std::optional<wait_for> advance()
+    {
+        if (!std::exchange(begun_.waits, false) && !must_await_answer(*core_, *held_, seen_))
+            return std::nullopt;
+        return wait_for{held_.get(), seen_};
+    }
+
+    void result()
+    {
+        rest_.reset();
+        if (!is_quick_ && report_ == on_failure::raise)
+            raise_failed_release(*core_, *held_, begun_.was_held);
+    }
+
+private:
+    const std::shared_ptr<core> core_;
+    const record::ptr held_;
+    const on_failure report_;
+    bool is_quick_ = false;
+    release_start begun_;
+    std::uint32_t seen_ = 0;
+    std::optional<leaves_rest_to_core> rest_;
+};
+
 } // namespace
 
 asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_failure report)
 {
-    if (report == on_failure::quiet && release_at_once(*self, held))
-        co_return;
-    std::uint32_t seen = 0;
-    const auto begun = begin_release_if_held(*self, *held, seen);
-    if (held->where() == phase::ending) {
-        const leaves_rest_to_core rest{*self, *held};
-        parked place;
-        for (bool waits = begun.waits; waits; waits = must_await_answer(*self, *held, seen))
-            co_await self->park(*held, place, seen);
-    }
-    if (report == on_failure::raise)
-        raise_failed_release(*self, *held, begun.was_held);
+    return await_operation<release_operation>(std::move(self), std::move(held), report);
+}
+
+void start_release(const asio::any_io_executor& executor, verb_handler<void> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, on_failure report)
+{
+    start_operation<release_operation>(executor, std::move(handler), caller, std::move(self), std::move(held), report);
 }
 
 asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self, std::vector<record::ptr> ending)
@@ -217,21 +267,62 @@ void report_extended(core& self, const record& held, const std::optional<extend_
     throw extend_error(code, std::move(context));
 }
 
+class extend_operation
+{
+public:
+    using result_type = void;
+    static constexpr bool ends_when_closed = false;
+    static constexpr bool checks_cancellation = false;
+
+    extend_operation(std::shared_ptr<core> owner, record::ptr held, std::chrono::milliseconds ttl)
+        : core_(std::move(owner)), held_(std::move(held)), ttl_(ttl)
+    {
+    }
+
+    [[nodiscard]] core& owner() const noexcept { return *core_; }
+
+    [[nodiscard]] bool begin()
+    {
+        check_extend(*core_, *held_, ttl_);
+        return false;
+    }
+
+    [[nodiscard]] std::optional<wait_for> advance()
+    {
+        std::uint32_t seen = 0;
+        if (!until_) {
+            // A renewal may be under way, or another extend.
+            if (!begin_extend(*core_, held_, ttl_, result_, seen))
+                return wait_for{held_.get(), seen};
+            until_ = core_->answer_deadline(lease_clock::now());
+        }
+        if (!await_result(*core_, *held_, *result_, *until_, seen))
+            return std::nullopt;
+        return wait_for{held_.get(), seen};
+    }
+
+    void result() { report_extended(*core_, *held_, *result_); }
+
+private:
+    const std::shared_ptr<core> core_;
+    const record::ptr held_;
+    const std::chrono::milliseconds ttl_;
+    const std::shared_ptr<std::optional<extend_outcome>> result_ = std::make_shared<std::optional<extend_outcome>>();
+    /// Once it has begun: when it gives up on the answer.
+    std::optional<lease_clock::time_point> until_;
+};
+
 } // namespace
 
 asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl)
 {
-    check_extend(*self, *held, ttl);
-    parked place;
-    std::uint32_t seen = 0;
-    const auto result = std::make_shared<std::optional<extend_outcome>>();
-    // A renewal may be under way, or another extend.
-    while (!begin_extend(*self, held, ttl, result, seen))
-        co_await self->park(*held, place, seen);
-    const auto until = self->answer_deadline(lease_clock::now());
-    while (await_result(*self, *held, *result, until, seen))
-        co_await self->park(*held, place, seen);
-    report_extended(*self, *held, *result);
+    return await_operation<extend_operation>(std::move(self), std::move(held), ttl);
+}
+
+void start_extend(const asio::any_io_executor& executor, verb_handler<void> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl)
+{
+    start_operation<extend_operation>(executor, std::move(handler), caller, std::move(self), std::move(held), ttl);
 }
 
 asio::awaitable<std::vector<error_code>> extend_each(
@@ -307,82 +398,140 @@ query_start begin_is_valid(core& self, const record::ptr& held,
     return query_start::started;
 }
 
+class is_valid_operation
+{
+public:
+    using result_type = bool;
+    static constexpr bool ends_when_closed = false;
+    static constexpr bool checks_cancellation = false;
+
+    is_valid_operation(std::shared_ptr<core> owner, record::ptr held) : core_(std::move(owner)), held_(std::move(held))
+    {
+    }
+
+    [[nodiscard]] core& owner() const noexcept { return *core_; }
+    [[nodiscard]] static bool begin() noexcept { return false; }
+
+    [[nodiscard]] std::optional<wait_for> advance()
+    {
+        std::uint32_t seen = 0;
+        if (!until_) {
+            switch (begin_is_valid(*core_, held_, result_, seen)) {
+            case query_start::no_context:
+                throw error(errc::shutting_down, context_of(*core_, *held_));
+            case query_start::ended:
+                return std::nullopt;
+            case query_start::busy:
+                return wait_for{held_.get(), seen};
+            case query_start::started:
+                until_ = core_->answer_deadline(lease_clock::now());
+                break;
+            }
+        }
+        if (!await_result(*core_, *held_, *result_, *until_, seen))
+            return std::nullopt;
+        return wait_for{held_.get(), seen};
+    }
+
+    [[nodiscard]] bool result()
+    {
+        if (!until_)
+            return false;
+        std::optional<valid_outcome> answer;
+        bool still_held = false;
+        {
+            const std::lock_guard guard(core_->mutex);
+            answer = *result_;
+            still_held = held_->where() == phase::held;
+        }
+        if (!answer || answer->error)
+            throw_unanswered(*core_, answer ? answer->error : nullptr, effect::none, context_of(*core_, *held_));
+        return still_held && answer->valid;
+    }
+
+private:
+    const std::shared_ptr<core> core_;
+    const record::ptr held_;
+    const std::shared_ptr<std::optional<valid_outcome>> result_ = std::make_shared<std::optional<valid_outcome>>();
+    /// Once the backend was asked: when it gives up on the answer.
+    std::optional<lease_clock::time_point> until_;
+};
+
+/// Waits for the end of the lease.
+class lost_operation
+{
+public:
+    using result_type = lost_reason;
+    static constexpr bool ends_when_closed = false;
+    static constexpr bool checks_cancellation = true;
+
+    lost_operation(std::shared_ptr<core> owner, record::ptr held) : core_(std::move(owner)), held_(std::move(held))
+    {
+        const std::lock_guard guard(core_->mutex);
+        held_->plan.listener_enters();
+        reschedule();
+    }
+    lost_operation(const lost_operation&) = delete;
+    lost_operation& operator=(const lost_operation&) = delete;
+    ~lost_operation()
+    {
+        const std::lock_guard guard(core_->mutex);
+        held_->plan.listener_leaves();
+        reschedule();
+    }
+
+    [[nodiscard]] core& owner() const noexcept { return *core_; }
+    [[nodiscard]] static bool begin() noexcept { return false; }
+
+    [[nodiscard]] std::optional<wait_for> advance()
+    {
+        const std::lock_guard guard(core_->mutex);
+        reason_ = held_->end_reason;
+        // Without its context there is no timer that could tell.
+        if (!reason_ && core_->dead)
+            reason_ = lost_reason::shutting_down;
+        if (reason_)
+            return std::nullopt;
+        return wait_for{held_.get(), held_->version};
+    }
+
+    [[nodiscard]] lost_reason result() const { return *reason_; }
+
+private:
+    /// A timer watches a lease whose end somebody waits for.
+    void reschedule()
+    {
+        if (held_->where() == phase::held)
+            core_->leased.reschedule(*held_);
+    }
+
+    const std::shared_ptr<core> core_;
+    const record::ptr held_;
+    std::optional<lost_reason> reason_;
+};
+
 } // namespace
 
 asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr held)
 {
-    const auto result = std::make_shared<std::optional<valid_outcome>>();
-    parked place;
-    std::uint32_t seen = 0;
-    for (;;) {
-        const auto begun = begin_is_valid(*self, held, result, seen);
-        if (begun == query_start::no_context)
-            throw error(errc::shutting_down, context_of(*self, *held));
-        if (begun == query_start::ended)
-            co_return false;
-        if (begun == query_start::started)
-            break;
-        co_await self->park(*held, place, seen);
-    }
-    const auto until = self->answer_deadline(lease_clock::now());
-    while (await_result(*self, *held, *result, until, seen))
-        co_await self->park(*held, place, seen);
-    std::optional<valid_outcome> answer;
-    bool still_held = false;
-    {
-        const std::lock_guard guard(self->mutex);
-        answer = *result;
-        still_held = held->where() == phase::held;
-    }
-    if (!answer || answer->error)
-        throw_unanswered(*self, answer ? answer->error : nullptr, effect::none, context_of(*self, *held));
-    co_return still_held && answer->valid;
+    return await_operation<is_valid_operation>(std::move(self), std::move(held));
 }
 
-namespace {
-
-/// Counts a coroutine that waits for the loss, so that a timer watches the lease.
-template <class Leave>
-struct listening
+void start_is_valid(const asio::any_io_executor& executor, verb_handler<bool> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held)
 {
-    Leave leave;
-    ~listening() { leave(); }
-};
-template <class Leave>
-listening(Leave) -> listening<Leave>;
-
-} // namespace
+    start_operation<is_valid_operation>(executor, std::move(handler), caller, std::move(self), std::move(held));
+}
 
 asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record::ptr held)
 {
-    const auto count = [&self, &held](bool enter) {
-        const std::lock_guard guard(self->mutex);
-        if (enter)
-            held->plan.listener_enters();
-        else
-            held->plan.listener_leaves();
-        if (held->where() == phase::held)
-            self->leased.reschedule(*held);
-    };
-    count(true);
-    const listening leave{[&count] { count(false); }};
-    parked place;
-    for (;;) {
-        std::uint32_t seen = 0;
-        {
-            const std::lock_guard guard(self->mutex);
-            if (held->end_reason)
-                co_return *held->end_reason;
-            // Without its context there is no timer that could tell.
-            if (self->dead)
-                co_return lost_reason::shutting_down;
-            seen = held->version;
-        }
-        // One that came between two awaits is only recorded, and this wait may be a long one.
-        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
-            throw boost::system::system_error(asio::error::operation_aborted);
-        co_await self->park(*held, place, seen);
-    }
+    return await_operation<lost_operation>(std::move(self), std::move(held));
+}
+
+void start_lost(const asio::any_io_executor& executor, verb_handler<lost_reason> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held)
+{
+    start_operation<lost_operation>(executor, std::move(handler), caller, std::move(self), std::move(held));
 }
 
 } // namespace colock::detail::verbs

@@ -11,11 +11,11 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <tuple>
@@ -61,15 +61,18 @@ std::optional<lost_reason> body_ends(core& self, record& held)
 }
 
 /// Cancels a body once for each reason to stop: the stop margin, a shutdown, the end of the lease, and each
-/// cancellation of the caller. A body that goes on after one of them is cancelled again by the next.
+/// cancellation of the caller. A body that goes on after one of them is cancelled again by the next. It waits for them
+/// without a coroutine: what wakes it posts the next check to the body's strand.
 ///
-/// Thread safety: `cancel` may be called from any thread, all else on the body's strand. The caller's slot and a
-/// wake-up that is under way refer to the watch weakly, because they may outlive it.
-class body_watch : public std::enable_shared_from_this<body_watch>
+/// Thread safety: `cancel` and `end` belong to the caller's executor; `check` and `body_ended` to the body's strand.
+/// The caller's slot may outlive the body.
+class body_watch final : public waiter
 {
 public:
+    using ptr = boost::intrusive_ptr<body_watch>;
+
     body_watch(std::shared_ptr<core> self, record::ptr held, asio::any_io_executor strand)
-        : core_(std::move(self)), held_(std::move(held)), strand_(std::move(strand))
+        : waiter(*self), core_(std::move(self)), held_(std::move(held)), strand_(std::move(strand))
     {
     }
 
@@ -77,7 +80,7 @@ public:
     /// All types, because a body may accept any of them, and one that has not begun yet sees terminal only.
     void cancel() { signal_.emit(asio::cancellation_type::all); }
 
-    /// Cancels the body for the reasons that are new, and calls itself again when there may be others.
+    /// Cancels the body for the reasons that are new, and is called again when there may be others.
     void check()
     {
         unsigned reasons = 0;
@@ -91,23 +94,49 @@ public:
             place_.ends_when_closed = held_->end_reason && !core_->closed_to_new;
             seen = held_->version;
         }
-        for (; cancelled_for_ < reasons && !ended_; ++cancelled_for_)
+        for (; cancelled_for_ < reasons && !has_ended_; ++cancelled_for_)
             cancel();
-        if (ended_ || is_last)
+        if (has_ended_ || is_last)
             return;
-        core_->park(*held_, place_, seen, asio::bind_executor(strand_, [weak = weak_from_this()](error_code) {
-            if (const auto alive = weak.lock(); alive && !alive->ended_)
-                alive->check();
-        }));
+        has_waited_ = true;
+        core_->suspend(ptr(this), strand_, {}, *held_, place_, seen);
     }
-    /// The body has ended.
+    /// Nothing wakes it any more.
+    void body_ended() noexcept
+    {
+        has_ended_ = true;
+        if (has_waited_) {
+            forget();
+            discard();
+        }
+    }
+    /// Lets go of all that must not outlive the context. The body has ended, or is being destroyed.
     void end() noexcept
     {
-        ended_ = true;
-        core_->discard(place_);
+        body_ended();
+        signal_.slot().clear();
+        strand_ = nullptr;
+        held_ = nullptr;
+        core_ = nullptr;
+    }
+
+    void resume(error_code /*why*/) override
+    {
+        complete([this] {
+            asio::post(strand_, [self = ptr(this)] {
+                if (!self->has_ended_)
+                    self->check();
+            });
+        });
+    }
+    void discard() noexcept override
+    {
+        complete([] {});
     }
 
 private:
+    void abandon() noexcept override { forget(); }
+
     /// Reasons that have come true, but for the caller's. The mutex is held.
     [[nodiscard]] unsigned count_reasons() noexcept
     {
@@ -120,13 +149,14 @@ private:
                unsigned(core_->dead);
     }
 
-    const std::shared_ptr<core> core_;
-    const record::ptr held_;
-    const asio::any_io_executor strand_;
+    std::shared_ptr<core> core_;
+    record::ptr held_;
+    asio::any_io_executor strand_;
     asio::cancellation_signal signal_;
     parked place_;
     unsigned cancelled_for_ = 0;
-    bool ended_ = false;
+    bool has_waited_ = false;
+    bool has_ended_ = false;
 };
 
 /// Gives the lock back when the frame dies, even if the body has moved the handle away.
@@ -137,17 +167,51 @@ struct released_at_end
     ~released_at_end() { let_go(*self, *held); }
 };
 
-asio::awaitable<void> run_body(std::shared_ptr<body_watch> watch, body_ref body, lock& held)
+asio::awaitable<void> watch_body(body_watch::ptr watch, body_ref body, lock& held)
 {
     struct watching
     {
         body_watch& watch;
-        ~watching() { watch.end(); }
+        ~watching() { watch.body_ended(); }
     };
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
     const watching until_the_body_ends{*watch};
     watch->check();
     co_await body.run(body.object, held);
+}
+
+/// Runs a coroutine as the body, on a strand on which it can be cancelled, and returns its exception.
+asio::awaitable<std::exception_ptr> run_body(
+    const std::shared_ptr<core>& self, const record::ptr& wanted, body_ref body, lock& held)
+{
+    const asio::any_io_executor strand = strand_of(co_await asio::this_coro::executor);
+    struct end_of_watch
+    {
+        body_watch::ptr watch;
+        ~end_of_watch() { watch->end(); }
+    };
+    const end_of_watch at_end{body_watch::ptr(new body_watch(self, wanted, strand))};
+    const auto& watch = at_end.watch;
+    if (auto callers_slot = (co_await asio::this_coro::cancellation_state).slot(); callers_slot.is_connected()) {
+        callers_slot.assign([watch](asio::cancellation_type type) {
+            if (type != asio::cancellation_type::none)
+                watch->cancel();
+        });
+    }
+    auto result = co_await asio::co_spawn(strand, watch_body(watch, body, held),
+        asio::bind_cancellation_slot(watch->slot(), asio::as_tuple(asio::deferred)));
+    co_return std::get<0>(std::move(result));
+}
+
+/// Calls a body that does not wait for anything, so that nothing could cancel it; returns its exception.
+std::exception_ptr call_body(body_ref body, lock& held)
+{
+    try {
+        body.call(body.object, held);
+    } catch (...) {
+        return std::current_exception();
+    }
+    return nullptr;
 }
 
 /// Ends early when the caller is cancelled: the release goes on in the background.
@@ -211,24 +275,12 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
     const record::ptr granted(&core::handles::record_of(held));
     const released_at_end end{self, granted};
 
-    // The watch shares it with the body, so that a cancellation is emitted where the body runs.
-    const asio::any_io_executor strand = new_strand(co_await asio::this_coro::executor);
     if (const auto lost = body_begins(*self, *granted))
         throw_lost(*self, *granted, *lost, nullptr);
-    const auto cancellation = co_await asio::this_coro::cancellation_state;
     // One that came between two awaits is only recorded, and would never reach the body.
-    if (cancellation.cancelled() != asio::cancellation_type::none)
+    if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
         throw boost::system::system_error(asio::error::operation_aborted);
-    const auto watch = std::make_shared<body_watch>(self, granted, strand);
-    if (auto callers_slot = cancellation.slot(); callers_slot.is_connected()) {
-        callers_slot.assign([weak = std::weak_ptr(watch)](asio::cancellation_type type) {
-            if (const auto alive = weak.lock(); alive && type != asio::cancellation_type::none)
-                alive->cancel();
-        });
-    }
-    auto result = co_await asio::co_spawn(strand, run_body(watch, body, held),
-        asio::bind_cancellation_slot(watch->slot(), asio::as_tuple(asio::deferred)));
-    std::exception_ptr failure = std::get<0>(std::move(result));
+    std::exception_ptr failure = body.call ? call_body(body, held) : co_await run_body(self, granted, body, held);
     const auto lost = body_ends(*self, *granted);
 
     // Given back already, or about to be, in the background: behind a dead link that can take long, and the caller
