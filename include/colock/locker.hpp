@@ -24,16 +24,16 @@ namespace colock {
 ///
 /// When the last copy goes, waiters end with `errc::shutting_down`; locks that are held stay valid.
 ///
-/// The caller of a verb or the handler of an `async_` function may belong to another execution context than the adapter,
-/// and either context may be destroyed first. If the adapter's context is destroyed, a call that waits ends with
-/// `errc::shutting_down` on the caller's executor. If the caller's context is destroyed, nothing is posted to it, and a
-/// lock that the call would have returned is released.
+/// The caller of a verb or the handler of an `async_` function may belong to another execution context than the
+/// adapter, and either context may be destroyed first. If the adapter's context is destroyed, a call that waits ends
+/// with `errc::shutting_down` on the caller's executor. If the caller's context is destroyed, nothing is posted to it,
+/// and a lock that the call would have returned is released.
 ///
 /// Two families, one rule: a plain verb returns `asio::awaitable<T>` and throws; with `async_` in front it takes a
 /// completion token and completes with `void(error_code, T)`, on the handler's associated executor (by default
-/// `get_executor()`). A result that is ready when `async_acquire`, `async_try_acquire` or `async_release` is called goes
-/// through the handler's associated immediate executor, which posts it unless the handler says otherwise; no other
-/// completion runs inside a function of colock.
+/// `get_executor()`). A result that is ready when `async_acquire`, `async_try_acquire` or `async_release` is called
+/// goes through the handler's associated immediate executor, which posts it unless the handler says otherwise. Every
+/// other completion is posted.
 ///
 /// Cancellation of an acquire, the same for all three types: it completes promptly with `operation_aborted` and does
 /// not wait for the backend. If the lock was not granted yet, nothing is held afterwards; what is under way is settled
@@ -112,9 +112,10 @@ public:
     [[nodiscard]] asio::awaitable<lock> adopt(std::string ticket, acquire_options options = {}) const;
 
     /// Runs `body` under the lock and returns what it returns. The body takes `lock&` or nothing, and returns an
-    /// `asio::awaitable` or a plain value (movable, no reference). A coroutine runs on a strand of the caller's executor,
-    /// which is that executor itself if it is a strand of an `io_context`, a `thread_pool` or an `any_io_executor`. A
-    /// body that returns a plain value is called on the caller's executor, and nothing can cancel it.
+    /// `asio::awaitable` or a plain value (movable, no reference). A coroutine runs on a strand of the caller's
+    /// executor, which is that executor itself if it is a strand of an `io_context`, a `thread_pool` or an
+    /// `any_io_executor`. A body that returns a plain value is called on the caller's executor, and nothing can cancel
+    /// it.
     ///
     /// The lease is renewed while the body runs. The body is cancelled (all types) for each reason to stop: a
     /// `stop_margin` before the lease can end, as soon as the loss is known, at a shutdown, and at each cancellation of

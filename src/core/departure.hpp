@@ -13,19 +13,23 @@ namespace colock::detail {
 /// a shutdown wait for that frame.
 struct departure
 {
-    core* self;
-    const record::ptr* wanted;
+    core* self = nullptr;
+    const record::ptr* wanted = nullptr;
     /// Where it is counted, if it is.
     std::atomic<unsigned>* counted_in = nullptr;
 
-    departure(core& owner, const record::ptr& subject) : self(&owner), wanted(&subject)
+    departure() = default;
+    departure(core& owner, const record::ptr& subject) { begin(owner, subject); }
+    departure(const departure&) = delete;
+    departure& operator=(const departure&) = delete;
+    void begin(core& owner, const record::ptr& subject) noexcept
     {
+        self = &owner;
+        wanted = &subject;
         // Until it lets go of the thread, only another thread can begin a shutdown.
         if (!is_single_threaded())
             count_in(self->can.immediate ? self->granting_at_once : self->acquiring);
     }
-    departure(const departure&) = delete;
-    departure& operator=(const departure&) = delete;
     ~departure()
     {
         if (!self)

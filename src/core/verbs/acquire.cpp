@@ -86,15 +86,15 @@ public:
         const auto now = begin_acquire(*core_, *wanted_);
         // Counted from before the first look at whether the locker is closed: a shutdown that has begun since waits for
         // it.
-        leaving_.emplace(*core_, wanted_);
+        leaving_.begin(*core_, wanted_);
         next_ = grant_at_once(*core_, wanted_, now);
         if (next_ == step::granted)
             return true;
         if (core_->closed_to_new.load())
             throw_shutting_down(*core_, *wanted_);
-        leaving_->takes_time();
+        leaving_.takes_time();
         schedule_.emplace(wanted_->own_policy ? *wanted_->own_policy : core_->options.retry, now);
-        now_ = now;
+        has_just_begun_ = true;
         return false;
     }
 
@@ -102,7 +102,9 @@ public:
     {
         for (;;) {
             std::uint32_t seen = 0;
-            const auto now = std::exchange(now_, std::nullopt);
+            std::optional<lease_clock::time_point> now;
+            if (std::exchange(has_just_begun_, false))
+                now = schedule_->start();
             if (next_ == step::again)
                 next_ = next_step(*core_, wanted_, *schedule_, now, seen);
             switch (std::exchange(next_, step::again)) {
@@ -121,7 +123,7 @@ public:
 
     [[nodiscard]] lock result() noexcept
     {
-        leaving_->dismiss();
+        leaving_.dismiss();
         return record::make_lock(std::move(wanted_), std::move(core_));
     }
 
@@ -129,11 +131,11 @@ private:
     std::shared_ptr<core> core_;
     /// May be replaced by one that goes on for it.
     record::ptr wanted_;
-    std::optional<departure> leaving_;
+    departure leaving_;
     std::optional<retry_schedule> schedule_;
-    /// If it was read a moment ago.
-    std::optional<lease_clock::time_point> now_;
     step next_ = step::again;
+    /// The time of its start is the time now.
+    bool has_just_begun_ = false;
 };
 
 /// A single attempt.
@@ -154,7 +156,7 @@ public:
     [[nodiscard]] bool begin()
     {
         started_ = begin_acquire(*core_, *wanted_);
-        leaving_.emplace(*core_, wanted_);
+        leaving_.begin(*core_, wanted_);
         const step at_once = grant_at_once(*core_, wanted_, started_);
         is_granted_ = at_once != step::again;
         if (is_granted_) {
@@ -163,7 +165,7 @@ public:
         }
         if (core_->closed_to_new.load())
             throw_shutting_down(*core_, *wanted_);
-        leaving_->takes_time();
+        leaving_.takes_time();
         return false;
     }
 
@@ -205,14 +207,14 @@ public:
     {
         if (!is_granted_)
             return std::nullopt;
-        leaving_->dismiss();
+        leaving_.dismiss();
         return record::make_lock(std::move(wanted_), std::move(core_));
     }
 
 private:
     std::shared_ptr<core> core_;
     record::ptr wanted_;
-    std::optional<departure> leaving_;
+    departure leaving_;
     lease_clock::time_point started_{};
     bool is_granted_ = false;
     bool lets_others_run_ = false;
