@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(body_is_cancelled_though_a_second_claim_was_granted)
     rig on(behind::scripted);
     const colock::locker locker(std::make_shared<undoing_adapter>(on.script));
     bool has_begun = false;
-    const acquire_options options{.ttl = 30s, .renewal = renewal::manual, .retry = retry_policy::fixed(1s)};
+    const acquire_options options{.ttl = 30s, .retry = retry_policy::fixed(1s), .renewal = renewal::manual};
     auto working = on.start(locker.with_lock("k", options, [&]() -> asio::awaitable<void> {
         has_begun = true;
         co_await sleep_for(1h);
