@@ -46,8 +46,10 @@ void timer_heap::arm()
     if (stopped_)
         return;
     if (due_.empty()) {
-        if (!kept_ && armed_for_ != time_point::max())
+        if (answers_at_once_)
             disarm_soon();
+        else
+            disarm_if_unused();
         return;
     }
     const time_point first = due_.begin()->due;
@@ -73,11 +75,12 @@ void timer_heap::arm()
     armed_for_ = first;
 }
 
-/// To cancel a timer and to arm it again takes a microsecond and two system calls: a program that takes one lock after
-/// the other in one turn of its event loop does neither.
+/// To cancel a timer and to arm it again takes a microsecond and two system calls. A program that takes one lock after
+/// the other from a backend that answers at once does neither, because it is in one handler meanwhile. With any other
+/// backend the posted handler would find nothing due.
 void timer_heap::disarm_soon()
 {
-    if (std::exchange(is_disarming_, true))
+    if (kept_ || armed_for_ == time_point::max() || std::exchange(is_disarming_, true))
         return;
     try {
         asio::post(timer_->get_executor(), [owner = owner_, unused = unused_] {

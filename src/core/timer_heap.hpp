@@ -21,7 +21,9 @@ public:
     using time_point = lease_clock::time_point;
 
     /// \param backend on whose executor the timer runs.
-    explicit timer_heap(const adapter& backend) : backend_(backend) {}
+    explicit timer_heap(const adapter& backend) : backend_(backend), answers_at_once_(backend.capabilities().immediate)
+    {
+    }
     timer_heap(const timer_heap&) = delete;
     timer_heap& operator=(const timer_heap&) = delete;
 
@@ -62,6 +64,7 @@ private:
     void disarm_soon();
 
     const adapter& backend_;
+    const bool answers_at_once_;
     std::weak_ptr<void> owner_;
     void (*fire_)(void*) = nullptr;
     void (*unused_)(void*) = nullptr;
