@@ -187,11 +187,12 @@ public:
                 send_single(*core_, wanted_, started_);
         }
         throw_if_inherited(*core_, *wanted_);
+        std::uint32_t seen = 0;
+        const auto answer = take_answer(*core_, *wanted_, seen);
+        // In this order: a grant that comes after this look moves the version.
         is_granted_ = wanted_->where() != phase::acquiring;
         if (is_granted_)
             return std::nullopt;
-        std::uint32_t seen = 0;
-        const auto answer = take_answer(*core_, *wanted_, seen);
         if (core_->closed_to_new.load())
             throw_shutting_down(*core_, *wanted_);
         if (!answer)
