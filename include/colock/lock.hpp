@@ -109,7 +109,7 @@ public:
                 const asio::any_io_executor& caller) {
                 start_is_locked(record, core, executor, std::move(handler), caller);
             },
-            completion_token);
+            std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code)`
     template <asio::completion_token_for<void(error_code)> CompletionToken = asio::deferred_t>
@@ -121,7 +121,7 @@ public:
                 detail::verb_handler<void> handler, const asio::any_io_executor& caller) {
                 start_extend(record, core, ttl, executor, std::move(handler), caller);
             },
-            completion_token);
+            std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code)`. Of an empty lock: completes as `release` does, on the handler's executor. A handler without
     /// one is called before the function returns, because there is none to post it to.
@@ -141,7 +141,8 @@ public:
     auto async_detach(CompletionToken&& completion_token = CompletionToken())
     {
         return detail::async_verb<std::string>(
-            executor(), [record = record_, core = core_] { return detach_verb(record, core); }, completion_token);
+            executor(), [record = record_, core = core_] { return detach_verb(record, core); },
+            std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lost_reason)`
     template <asio::completion_token_for<void(error_code, lost_reason)> CompletionToken = asio::deferred_t>
@@ -153,7 +154,7 @@ public:
                 detail::verb_handler<lost_reason> handler, const asio::any_io_executor& caller) {
                 start_lost(record, core, executor, std::move(handler), caller);
             },
-            completion_token);
+            std::forward<CompletionToken>(completion_token));
     }
 
 private:

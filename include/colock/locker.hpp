@@ -192,7 +192,7 @@ public:
                 detail::verb_handler<lock> handler, const asio::any_io_executor& caller) mutable {
                 start_acquire(core, std::move(key), std::move(options), executor, std::move(handler), caller);
             },
-            completion_token);
+            std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, lock)> CompletionToken = asio::deferred_t>
     auto async_acquire(std::string key, CompletionToken&& completion_token = CompletionToken()) const
@@ -211,7 +211,7 @@ public:
                 detail::verb_handler<std::optional<lock>> handler, const asio::any_io_executor& caller) mutable {
                 start_try_acquire(core, std::move(key), std::move(options), executor, std::move(handler), caller);
             },
-            completion_token);
+            std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = asio::deferred_t>
     auto async_try_acquire(std::string key, CompletionToken&& completion_token = CompletionToken()) const
@@ -229,7 +229,7 @@ public:
             [core = core(), keys = std::move(keys), options = std::move(options)]() mutable {
                 return acquire_all_verb(std::move(core), std::move(keys), std::move(options));
             },
-            completion_token);
+            std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
     auto async_acquire_all(group_members keys, CompletionToken&& completion_token = CompletionToken()) const
@@ -256,8 +256,8 @@ public:
     auto async_with_lock(std::string key, acquire_options options, Body body,
         CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_with_lock<Body>(
-            core(), get_executor(), std::move(key), std::move(options), std::move(body), completion_token);
+        return detail::async_with_lock<Body>(core(), get_executor(), std::move(key), std::move(options),
+            std::move(body), std::forward<CompletionToken>(completion_token));
     }
     template <class Body, class CompletionToken = asio::deferred_t>
         requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
@@ -273,7 +273,7 @@ public:
     {
         return detail::async_verb<bool>(
             get_executor(), [self = core(), key = std::move(key)]() mutable { return is_locked_verb(self, key); },
-            completion_token);
+            std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lock)`
     template <asio::completion_token_for<void(error_code, lock)> CompletionToken = asio::deferred_t>
@@ -285,7 +285,7 @@ public:
             [core = core(), ticket = std::move(ticket), options = std::move(options)]() mutable {
                 return adopt_verb(std::move(core), std::move(ticket), std::move(options));
             },
-            completion_token);
+            std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, lock)> CompletionToken = asio::deferred_t>
     auto async_adopt(std::string ticket, CompletionToken&& completion_token = CompletionToken()) const
@@ -298,7 +298,7 @@ public:
     {
         return detail::async_verb<std::vector<lock_status>>(
             get_executor(), [self = core(), which = std::move(which), order] { return list_verb(self, which, order); },
-            completion_token);
+            std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = asio::deferred_t>
     auto async_list(filter which, CompletionToken&& completion_token = CompletionToken()) const
@@ -314,21 +314,23 @@ public:
             [self = core(), which = std::move(which), cursor = std::move(cursor)] {
                 return list_page_verb(self, which, cursor);
             },
-            completion_token);
+            std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_status>)`
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = asio::deferred_t>
     auto async_purge(std::size_t limit, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<std::vector<lock_status>>(
-            get_executor(), [self = core(), limit] { return purge_verb(self, limit); }, completion_token);
+            get_executor(), [self = core(), limit] { return purge_verb(self, limit); },
+            std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_status>)`
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = asio::deferred_t>
     auto async_break_lock(std::string key, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<std::vector<lock_status>>(
-            get_executor(), [self = core(), key = std::move(key)] { return break_verb(self, key); }, completion_token);
+            get_executor(), [self = core(), key = std::move(key)] { return break_verb(self, key); },
+            std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, shutdown_report)`
     template <asio::completion_token_for<void(error_code, shutdown_report)> CompletionToken = asio::deferred_t>
@@ -336,7 +338,8 @@ public:
         std::chrono::milliseconds deadline, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<shutdown_report>(
-            get_executor(), [self = core(), deadline] { return shutdown_verb(self, deadline); }, completion_token);
+            get_executor(), [self = core(), deadline] { return shutdown_verb(self, deadline); },
+            std::forward<CompletionToken>(completion_token));
     }
 
 private:

@@ -4,8 +4,6 @@
 #include "core/background_purge.hpp"
 #include "core/validation.hpp"
 
-#include <boost/asio/prefer.hpp>
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -71,11 +69,9 @@ void core::context_shutdown() noexcept
 {
     work todo;
     std::optional<lease_timer> timer;
-    asio::any_io_executor last_work;
     {
         const std::lock_guard guard(mutex);
         dead = true;
-        last_work.swap(work_);
         closed_to_new = true;
         timer = timers.stop();
         // Nobody renews a lease any more. The coroutines of this context are gone; those of others end by themselves.
@@ -89,22 +85,6 @@ void core::context_shutdown() noexcept
     todo.run(*this);
     // The rest of a shutdown that was telling in parts.
     news.go_on();
-}
-
-void core::add_outside_handler()
-{
-    const auto tracked = asio::prefer(executor(), asio::execution::outstanding_work.tracked);
-    const std::lock_guard guard(mutex);
-    if (++outside_handlers_ == 1 && !dead)
-        work_ = tracked;
-}
-
-void core::remove_outside_handler() noexcept
-{
-    asio::any_io_executor last;
-    const std::lock_guard guard(mutex);
-    if (--outside_handlers_ == 0)
-        last.swap(work_);
 }
 
 void core::tell_drained()

@@ -88,16 +88,19 @@ public:
                 const auto slot = asio::get_associated_cancellation_slot(handler);
                 const waiter::ptr waiting(new waiter_with<decltype(handler)>(*self, std::move(handler)));
                 how->wait = waiting;
-                self->suspend(waiting, executor, slot, *where, *how, version);
+                self->cancel_by(slot, waiting);
+                self->suspend(waiting, executor, *where, *how, version);
             },
             completion_token, this, &source, &place, seen);
     }
 
+    /// Lets `slot`, which may be empty, cancel `place`: it is resumed with `operation_aborted`, now or when it is
+    /// suspended next.
+    void cancel_by(asio::cancellation_slot slot, const waiter::ptr& place);
     /// Suspends `place` until `source` changes, as `park` does.
     /// \param executor of its handler
-    /// \param slot to be assigned; may be empty
-    void suspend(const waiter::ptr& place, const asio::any_io_executor& executor, asio::cancellation_slot slot,
-        waitable& source, parked& how, std::uint32_t seen);
+    void suspend(const waiter::ptr& place, const asio::any_io_executor& executor, waitable& source, parked& how,
+        std::uint32_t seen);
     /// Ends a wait, if it has not ended yet, and destroys its handler without a call.
     void discard(parked& place) noexcept;
     /// The context of a coroutine that is suspended here shuts down: it is resumed no more.
@@ -105,14 +108,10 @@ public:
     /// Posts to the adapter's executor, unless its context has shut down.
     /// \return whether it was posted.
     template <class Function>
-    bool post_to_context(Function&& function)
+    bool post_to_context(Function function)
     {
-        return registry_ && registry_->if_open([&] { asio::post(executor(), std::forward<Function>(function)); });
+        return registry_ && registry_->if_open([&] { asio::post(executor(), std::move(function)); });
     }
-
-    /// A handler of another context waits for this locker: until it is removed, the adapter's context has work.
-    void add_outside_handler();
-    void remove_outside_handler() noexcept;
 
     /// The mutex is held; `wanted` has not been granted.
     void stop_trying(record& wanted);
@@ -153,10 +152,6 @@ private:
     /// The adapter's context and its registry; null without one.
     const asio::execution_context* context_ = nullptr;
     std::shared_ptr<handler_registry> registry_;
-    /// Waiting handlers of other contexts, and what keeps this one at work as long as there are any. Guarded by the
-    /// mutex.
-    std::size_t outside_handlers_ = 0;
-    asio::any_io_executor work_;
 };
 
 } // namespace colock::detail

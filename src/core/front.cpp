@@ -31,19 +31,6 @@ error_code code_of(const std::exception_ptr& failure)
     }
 }
 
-namespace {
-
-struct finish_verb
-{
-    template <class Handler, class... Result>
-    void operator()(Handler handler, const std::exception_ptr& exception, Result... result) const
-    {
-        std::move(handler)(code_of(exception), std::move(result)...);
-    }
-};
-
-} // namespace
-
 template <class T>
 void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler,
     const asio::any_io_executor& caller)
@@ -53,13 +40,12 @@ void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, ve
 
 void end_verb(const std::exception_ptr& failure, verb_handler<void> handler, const asio::any_io_executor& caller)
 {
-    auto invoke = [failure, handler = std::move(handler)]() mutable {
-        invoke_handler<void>(std::move(handler), failure, {});
-    };
-    if (caller)
-        post_elsewhere(caller, std::move(invoke));
-    else
-        invoke();
+    if (!caller)
+        return finish_verb()(std::move(handler), failure);
+    using front_type = foreign_front<verb_handler<void>, finish_verb, void>;
+    const front_type::ptr front(new front_type(caller, std::move(handler)));
+    if (front->enroll(handler_registry::of(caller)))
+        front->end(failure);
 }
 
 template void run_verb(

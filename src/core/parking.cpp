@@ -15,18 +15,22 @@ void waiter::forget() noexcept
     owner_.forget(*this);
 }
 
-void core::suspend(const waiter::ptr& place, const asio::any_io_executor& executor, asio::cancellation_slot slot,
-    waitable& source, parked& how, std::uint32_t seen)
+void core::cancel_by(asio::cancellation_slot slot, const waiter::ptr& place)
 {
+    if (!slot.is_connected())
+        return;
     // The slot may outlive the wait, the coroutine and the core.
-    if (slot.is_connected()) {
-        slot.assign([owner = weak_from_this(), place](asio::cancellation_type type) {
-            if (type == asio::cancellation_type::none)
-                return;
-            if (const auto alive = owner.lock())
-                alive->unpark(*place);
-        });
-    }
+    slot.assign([owner = weak_from_this(), place](asio::cancellation_type type) {
+        if (type == asio::cancellation_type::none)
+            return;
+        if (const auto alive = owner.lock())
+            alive->unpark(*place);
+    });
+}
+
+void core::suspend(
+    const waiter::ptr& place, const asio::any_io_executor& executor, waitable& source, parked& how, std::uint32_t seen)
+{
     if (!place->enroll(registry_of(executor)))
         return;
     work todo;

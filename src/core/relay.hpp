@@ -230,6 +230,27 @@ private:
     std::shared_ptr<typename Front::canceller> canceller_;
 };
 
+/// Starts something in the locker's context for a handler of another one. `start` is given a strand of `executor`,
+/// which is empty if the locker's context is gone, and the completion.
+/// \param caller the handler's executor, which the erased handler does not tell the context of
+template <class Finish, class T, class Handler, class Start>
+void start_foreign(
+    const asio::any_io_executor& executor, Handler handler, const asio::any_io_executor& caller, Start start)
+{
+    using front_type = foreign_front<Handler, Finish, T>;
+    const typename front_type::ptr front(new front_type(caller, std::move(handler)));
+    if (!front->enroll(handler_registry::of(caller)))
+        return;
+    if (!executor) {
+        front->has_started();
+        return front->drop();
+    }
+    const auto canceller = std::make_shared<typename front_type::canceller>(new_strand(executor));
+    front->cancel_with(canceller, handler_registry::of(executor));
+    start(canceller->strand, foreign_completion<front_type>(front, canceller));
+    front->has_started();
+}
+
 /// Runs `verb` on a strand of `executor`, which is empty if its context is gone, and has `handler` finished by `Finish`
 /// on the handler's own executor.
 /// \param caller the handler's executor, which the erased handler does not tell the context of; empty if it has none
@@ -243,20 +264,10 @@ void run_front(const asio::any_io_executor& executor, asio::awaitable<T> verb, H
             asio::co_spawn(new_strand(executor), std::move(verb), relayed<Handler, Finish>(std::move(handler)));
         return;
     }
-    using front_type = foreign_front<Handler, Finish, T>;
-    const typename front_type::ptr front(new front_type(caller, std::move(handler)));
-    if (!front->enroll(handler_registry::of(caller)))
-        return;
-    if (!executor) {
-        front->has_started();
-        return front->drop();
-    }
-    const auto canceller = std::make_shared<typename front_type::canceller>(new_strand(executor));
-    front->cancel_with(canceller, handler_registry::of(executor));
-    // With an executor of its own, so that a cancellation is emitted on the strand.
-    asio::co_spawn(canceller->strand, std::move(verb),
-        asio::bind_executor(canceller->strand, foreign_completion<front_type>(front, canceller)));
-    front->has_started();
+    start_foreign<Finish, T>(executor, std::move(handler), caller, [&](const auto& strand, auto done) {
+        // With an executor of its own, so that a cancellation is emitted on the strand.
+        asio::co_spawn(strand, std::move(verb), asio::bind_executor(strand, std::move(done)));
+    });
 }
 
 } // namespace colock::detail

@@ -6,9 +6,12 @@
 #include "core/context_service.hpp"
 #include "core/core.hpp"
 #include "core/parking.hpp"
+#include "core/relay.hpp"
 
+#include <boost/asio/any_completion_executor.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/associated_immediate_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/dispatch.hpp>
@@ -75,78 +78,127 @@ asio::awaitable<typename Operation::result_type> await_operation(Arguments... ar
 /// The code of an operation that ended with `failure`; none if that is null.
 [[nodiscard]] error_code code_of(const std::exception_ptr& failure);
 
+struct finish_verb
+{
+    template <class Handler, class... Result>
+    void operator()(Handler handler, const std::exception_ptr& failure, Result... result) const
+    {
+        std::move(handler)(code_of(failure), std::move(result)...);
+    }
+};
+
 template <class T>
 using stored_result = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
-/// \param result none after a failure
+/// The handler of an operation in the locker's context.
 template <class T>
-void invoke_handler(verb_handler<T> handler, const std::exception_ptr& failure, std::optional<stored_result<T>> result)
+struct local_completion
 {
-    if constexpr (std::is_void_v<T>)
-        std::move(handler)(code_of(failure));
-    else
-        std::move(handler)(code_of(failure), result ? *std::move(result) : T());
-}
+    verb_handler<T> handler;
+    /// The operation runs on the handler's executor. If not, the handler has none, or a type-erased one.
+    bool runs_here;
 
-/// Posts `function` to an executor of another context than the locker's, unless that has shut down. Calls it at once if
-/// that is the system's, whose threads are not to be started.
-template <class Function>
-void post_elsewhere(const asio::any_io_executor& executor, Function function)
+    [[nodiscard]] asio::cancellation_slot slot() const { return asio::get_associated_cancellation_slot(handler); }
+
+    /// \param result none after a failure
+    void operator()(const std::exception_ptr& failure, std::optional<stored_result<T>> result)
+    {
+        if (auto assigned = slot(); assigned.is_connected())
+            assigned.clear();
+        if constexpr (std::is_void_v<T>)
+            std::move(handler)(code_of(failure));
+        else
+            std::move(handler)(code_of(failure), result ? *std::move(result) : T());
+    }
+
+    /// \param executor on which the operation runs
+    static void deliver(local_completion done, const asio::any_io_executor& executor, bool is_starting,
+        std::exception_ptr failure, std::optional<stored_result<T>> result)
+    {
+        if (!is_starting && done.runs_here)
+            return done(failure, std::move(result));
+        const asio::any_completion_executor target =
+            is_starting ? asio::any_completion_executor(asio::get_associated_immediate_executor(done.handler, executor))
+                        : asio::any_completion_executor(asio::get_associated_executor(done.handler, executor));
+        asio::dispatch(target, [done = std::move(done), failure = std::move(failure),
+                                   result = std::move(result)]() mutable { done(failure, std::move(result)); });
+    }
+};
+
+/// The handler of an operation whose caller belongs to another context. The operation runs on a strand of the locker's.
+/// Is destroyed without a call if the locker's context shuts down: then the caller is told that.
+template <class T>
+struct foreign_operation_completion
 {
-    if (is_system(executor))
-        function();
-    else
-        handler_registry::of(executor)->if_open([&] { asio::post(executor, std::move(function)); });
-}
+    using front_type = foreign_front<verb_handler<T>, finish_verb, T>;
+    foreign_completion<front_type> completion;
 
-/// Runs an operation for a completion handler. The operation goes on where its handler is to be invoked; what wakes it
-/// posts that. It keeps both contexts at work, its handler's and the locker's. If the handler's context shuts down
-/// first, the handler is destroyed, and the operation is given up. If the locker's does, the operation ends with
-/// `errc::shutting_down`.
+    [[nodiscard]] asio::cancellation_slot slot() const { return completion.get_cancellation_slot(); }
+
+    void operator()(std::exception_ptr failure, std::optional<stored_result<T>> result)
+    {
+        if constexpr (std::is_void_v<T>)
+            completion(std::move(failure));
+        else
+            completion(std::move(failure), result ? *std::move(result) : T());
+    }
+
+    static void deliver(foreign_operation_completion done, const asio::any_io_executor& executor, bool is_starting,
+        std::exception_ptr failure, std::optional<stored_result<T>> result)
+    {
+        if (!is_starting)
+            return done(std::move(failure), std::move(result));
+        asio::post(
+            executor, [done = std::move(done), failure = std::move(failure), result = std::move(result)]() mutable {
+                done(std::move(failure), std::move(result));
+            });
+    }
+};
+
+/// Runs an operation on an executor of the locker's context, and hands its result to a completion: what wakes the
+/// operation posts its next turn. If the context shuts down, the completion is destroyed, and the operation is given
+/// up.
 ///
 /// Thread safety: one thread at a time runs it; the core's mutex and the registry's guard who wakes it.
-template <class Operation>
+template <class Operation, class Completion>
 class started_operation final : public waiter
 {
 public:
     using ptr = boost::intrusive_ptr<started_operation>;
     using result_type = typename Operation::result_type;
-    using handler_type = verb_handler<result_type>;
 
-    /// \param executor of the locker's context
-    /// \param caller the handler's; empty if it has none
     template <class... Arguments>
-    started_operation(const asio::any_io_executor& executor, handler_type&& handler,
-        const asio::any_io_executor& caller, std::shared_ptr<core>&& owner, Arguments&&... arguments)
-        : waiter(*owner),
-          executor_(asio::prefer(caller ? caller : executor, asio::execution::outstanding_work.tracked)),
-          handler_(std::move(handler))
+    started_operation(const asio::any_io_executor& executor, Completion&& completion, std::shared_ptr<core>&& owner,
+        Arguments&&... arguments)
+        : waiter(*owner), executor_(asio::prefer(executor, asio::execution::outstanding_work.tracked)),
+          completion_(std::move(completion))
     {
         how_.ends_when_closed = Operation::ends_when_closed;
-        if (caller && &context_of(caller) != &context_of(executor))
-            elsewhere_.emplace(owner, is_system(caller));
         running_.emplace(std::move(owner), std::forward<Arguments>(arguments)...);
     }
 
     /// In the initiating function.
     void start()
     {
-        proceed([this] { return running_->begin() ? std::nullopt : running_->advance(); });
+        proceed([this] {
+            running_->owner().cancel_by(completion_->slot(), ptr(this));
+            return running_->begin() ? std::nullopt : running_->advance();
+        });
     }
 
     void resume(error_code why) override
     {
-        next_turn turn{ptr(this), why};
-        bool is_on_system = false;
-        complete([&] {
-            is_on_system = elsewhere_ && elsewhere_->on_system;
-            if (!is_on_system)
-                asio::post(executor_, std::move(turn));
-        });
-        if (!is_on_system)
-            turn.dismiss();
-        else if (!elsewhere_->owner->post_to_context(std::move(turn)))
-            turn();
+        const ptr kept(this);
+        try {
+            complete([&] {
+                is_turn_posted_ = false;
+                asio::post(executor_, next_turn(kept, why));
+                is_turn_posted_ = true;
+            });
+        } catch (...) {
+            // Without memory for its next turn its caller cannot be told.
+            give_up();
+        }
     }
     void discard() noexcept override
     {
@@ -154,22 +206,7 @@ public:
     }
 
 private:
-    /// Of an operation whose handler belongs to another context than the locker.
-    struct other_context
-    {
-        other_context(std::shared_ptr<core> of, bool system) : owner(std::move(of)), on_system(system)
-        {
-            owner->add_outside_handler();
-        }
-        other_context(const other_context&) = delete;
-        other_context& operator=(const other_context&) = delete;
-        ~other_context() { owner->remove_outside_handler(); }
-
-        const std::shared_ptr<core> owner;
-        const bool on_system;
-    };
-
-    /// Is destroyed without a call when the context of its executor is.
+    /// Is destroyed without a call when the context is, or when there is no memory to post it.
     class next_turn
     {
     public:
@@ -178,7 +215,8 @@ private:
         next_turn& operator=(next_turn&&) = delete;
         ~next_turn()
         {
-            if (which_)
+            // A registry's mutex is held while a turn is posted.
+            if (which_ && which_->is_turn_posted_)
                 which_->give_up();
         }
         void operator()()
@@ -191,7 +229,6 @@ private:
                 return kept->running_->advance();
             });
         }
-        void dismiss() noexcept { which_.reset(); }
 
     private:
         ptr which_;
@@ -204,9 +241,7 @@ private:
         std::exception_ptr failure;
         try {
             if (const auto next = step()) {
-                const auto slot = std::exchange(has_slot_, true) ? asio::cancellation_slot()
-                                                                 : asio::get_associated_cancellation_slot(*handler_);
-                running_->owner().suspend(ptr(this), executor_, slot, *next->source, how_, next->seen);
+                running_->owner().suspend(ptr(this), executor_, *next->source, how_, next->seen);
                 return;
             }
         } catch (...) {
@@ -230,32 +265,19 @@ private:
         }
         running_.reset();
         // Given up meanwhile: there was no memory to post its next turn.
-        if (!handler_)
+        if (!completion_)
             return;
-        if (auto slot = asio::get_associated_cancellation_slot(*handler_); has_slot_ && slot.is_connected())
-            slot.clear();
-        handler_type handler = *std::move(handler_);
-        handler_.reset();
+        Completion completion = *std::move(completion_);
+        completion_.reset();
         const auto executor = std::exchange(executor_, nullptr);
-        if (!is_starting_)
-            return invoke_handler<result_type>(std::move(handler), failure, std::move(result));
-        const auto immediate = asio::get_associated_immediate_executor(handler, executor);
-        auto invoke = [handler = std::move(handler), failure = std::move(failure),
-                          result = std::move(result)]() mutable {
-            invoke_handler<result_type>(std::move(handler), failure, std::move(result));
-        };
-        if (!elsewhere_)
-            asio::dispatch(immediate, std::move(invoke));
-        else if (!elsewhere_->on_system || !elsewhere_->owner->post_to_context(std::move(invoke)))
-            post_elsewhere(executor, std::move(invoke));
+        Completion::deliver(std::move(completion), executor, is_starting_, std::move(failure), std::move(result));
     }
 
     void give_up() noexcept
     {
         running_.reset();
-        handler_.reset();
+        completion_.reset();
         executor_ = nullptr;
-        elsewhere_.reset();
     }
     void abandon() noexcept override
     {
@@ -264,34 +286,44 @@ private:
     }
 
     asio::any_io_executor executor_;
-    std::optional<handler_type> handler_;
+    std::optional<Completion> completion_;
     std::optional<Operation> running_;
-    std::optional<other_context> elsewhere_;
     parked how_;
     bool is_starting_ = true;
-    bool has_slot_ = false;
+    /// Guarded by the registry's mutex.
+    bool is_turn_posted_ = false;
 };
 
-/// Runs an operation, which is made of `owner` and `arguments`, and invokes `handler` with its result.
+template <class Operation, class Completion, class... Arguments>
+void start_with(const asio::any_io_executor& executor, Completion completion, Arguments&&... arguments)
+{
+    using running_type = started_operation<Operation, Completion>;
+    const typename running_type::ptr running(
+        new running_type(executor, std::move(completion), std::forward<Arguments>(arguments)...));
+    running->start();
+}
+
+/// Runs an operation, which is made of `owner` and `arguments`, and invokes `handler` with its result. In the locker's
+/// context it runs where the handler is to be invoked.
 /// \param executor of the locker's context; empty if that has shut down
-/// \param caller the handler's associated executor; empty if it has none
+/// \param caller the handler's associated executor; empty if it has none, or a type-erased one
 template <class Operation, class... Arguments>
 void start_operation(const asio::any_io_executor& executor, verb_handler<typename Operation::result_type> handler,
     const asio::any_io_executor& caller, std::shared_ptr<core> owner, Arguments&&... arguments)
 {
     using result_type = typename Operation::result_type;
-    if (executor) {
-        using running_type = started_operation<Operation>;
-        const typename running_type::ptr running(new running_type(
-            executor, std::move(handler), caller, std::move(owner), std::forward<Arguments>(arguments)...));
-        running->start();
-    } else if (caller) {
-        post_elsewhere(caller, [handler = std::move(handler)]() mutable {
-            invoke_handler<result_type>(
-                std::move(handler), std::make_exception_ptr(create_error(errc::shutting_down, {})), std::nullopt);
-        });
+    if (!caller || (executor && &context_of(caller) == &context_of(executor))) {
+        // If the context is gone, the handler is gone with it.
+        if (executor)
+            start_with<Operation>(caller ? caller : executor,
+                local_completion<result_type>{std::move(handler), static_cast<bool>(caller)}, std::move(owner),
+                std::forward<Arguments>(arguments)...);
+        return;
     }
-    // Without an executor of its own, the handler is gone with the locker's context.
+    start_foreign<finish_verb, result_type>(executor, std::move(handler), caller, [&](const auto& strand, auto done) {
+        start_with<Operation>(strand, foreign_operation_completion<result_type>{std::move(done)}, std::move(owner),
+            std::forward<Arguments>(arguments)...);
+    });
 }
 
 } // namespace colock::detail

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/rig.hpp"
 
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -178,28 +179,62 @@ BOOST_AUTO_TEST_CASE(waiting_handler_of_another_context_keeps_that_of_the_locker
     }
 }
 
-BOOST_AUTO_TEST_CASE(cancellation_of_a_handler_needs_no_turn_of_the_lockers_context)
+BOOST_AUTO_TEST_CASE(handler_with_a_type_erased_executor_is_invoked_there)
 {
     rig on;
     asio::io_context mine;
     lock held = on.acquire("k");
-    bool called = false;
-    asio::cancellation_signal cancel;
-    on.locker->async_acquire(
-        "k", asio::bind_cancellation_slot(
-                 cancel.slot(), asio::bind_executor(mine.get_executor(), [&](error_code code, const lock& granted) {
-                     BOOST_TEST((code == asio::error::operation_aborted));
-                     BOOST_TEST(!granted);
-                     called = true;
-                 })));
-    on.ready();
-    // From the handler's context, as Asio requires; no handler of the locker's context is needed for it.
-    asio::post(mine, [&] { cancel.emit(asio::cancellation_type::terminal); });
-    mine.run();
-    BOOST_TEST(called);
+    int called = 0;
+    const auto erased = [&](auto handler) {
+        using signature = void(error_code, lock);
+        return asio::any_completion_handler<signature>(
+            asio::bind_executor(mine.get_executor(), [&mine, &called, handler](error_code code, const lock& granted) {
+                BOOST_TEST(mine.get_executor().running_in_this_thread());
+                ++called;
+                handler(code, granted);
+            }));
+    };
+    on.locker->async_acquire("k", erased([](error_code code, const lock& granted) {
+        BOOST_TEST(!code);
+        BOOST_TEST(granted.held());
+    }));
+    on.locker->async_acquire("", erased([](error_code code, const lock&) { BOOST_TEST((code == errc::invalid_key)); }));
     held = {};
-    on.wind_down();
-    on.check_clean();
+    run_both(on.io(), mine, [&] { return called == 2; });
+}
+
+BOOST_AUTO_TEST_CASE(handler_may_be_movable_only)
+{
+    rig on;
+    bool called = false;
+    on.locker->async_acquire("k", [&called, owned = std::make_unique<int>(1)](error_code code, const lock& granted) {
+        BOOST_TEST(!code);
+        BOOST_TEST(granted.held());
+        called = *owned == 1;
+    });
+    on.ready();
+    BOOST_TEST(called);
+}
+
+BOOST_AUTO_TEST_CASE(cancellation_inside_the_function_that_starts_an_operation_ends_it)
+{
+    asio::cancellation_signal cancel;
+    struct canceller : observer
+    {
+        asio::cancellation_signal* signal = nullptr;
+        void waiting(std::string_view) noexcept override { signal->emit(asio::cancellation_type::terminal); }
+    };
+    const auto ears = std::make_shared<canceller>();
+    ears->signal = &cancel;
+    rig on(behind::memory, {.observer = ears});
+    lock held = on.acquire("k");
+    bool called = false;
+    on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const lock&) {
+        BOOST_TEST((code == asio::error::operation_aborted));
+        called = true;
+    }));
+    on.ready();
+    BOOST_TEST(called);
 }
 
 namespace {

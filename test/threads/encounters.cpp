@@ -104,6 +104,33 @@ BOOST_AUTO_TEST_CASE(who_gives_up_behind_another_caller_is_told_that_the_lock_is
     }
 }
 
+namespace {
+
+asio::awaitable<void> try_again_and_again(locker by, std::string key)
+{
+    for (std::size_t n = 0; n < 10 * rounds; ++n) {
+        auto held = co_await by.try_acquire(key);
+        if (!held)
+            throw std::logic_error("a free key is busy");
+        co_await held->release();
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(try_acquire_hears_of_a_grant_on_another_thread)
+{
+    asio::io_context io(static_cast<int>(pool_size));
+    const locker by(make_backend(io, behind::scripted));
+    results outcome;
+    for (int n = 0; n < workers; ++n)
+        asio::co_spawn(io, try_again_and_again(by, std::to_string(n)), outcome.handler());
+    BOOST_TEST(run_pool(io));
+    BOOST_TEST(outcome.ended == workers);
+    BOOST_TEST(outcome.failed == 0);
+    check_idle(by);
+}
+
 /// A release on another thread may hand over to a group that has just found its first key held, or fail to.
 BOOST_AUTO_TEST_CASE(a_group_waits_while_its_first_key_is_handed_over)
 {

@@ -201,7 +201,7 @@ struct with_lock_initiation
 
 template <class Body, class CompletionToken>
 auto async_with_lock(std::shared_ptr<core> core, asio::any_io_executor executor, std::string key,
-    acquire_options options, Body body, CompletionToken& completion_token)
+    acquire_options options, Body body, CompletionToken&& completion_token)
 {
     return asio::async_initiate<CompletionToken, body_signature_t<Body>>(
         with_lock_initiation<Body>{

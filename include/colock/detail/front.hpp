@@ -91,7 +91,7 @@ auto async_verb(asio::any_io_executor executor, Verb verb, CompletionToken&& com
                      const asio::any_io_executor& caller) mutable {
         run_verb<T>(where, verb(), std::move(handler), caller);
     };
-    return async_operation<T>(std::move(executor), std::move(start), completion_token);
+    return async_operation<T>(std::move(executor), std::move(start), std::forward<CompletionToken>(completion_token));
 }
 
 } // namespace colock::detail

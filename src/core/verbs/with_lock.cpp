@@ -99,7 +99,7 @@ public:
         if (has_ended_ || is_last)
             return;
         has_waited_ = true;
-        core_->suspend(ptr(this), strand_, {}, *held_, place_, seen);
+        core_->suspend(ptr(this), strand_, *held_, place_, seen);
     }
     /// Nothing wakes it any more.
     void body_ended() noexcept
@@ -113,7 +113,9 @@ public:
     /// Lets go of all that must not outlive the context. The body has ended, or is being destroyed.
     void end() noexcept
     {
-        body_ended();
+        // One that has ended is read on the strand still.
+        if (!has_ended_)
+            body_ended();
         signal_.slot().clear();
         strand_ = nullptr;
         held_ = nullptr;
