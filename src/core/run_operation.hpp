@@ -14,10 +14,12 @@
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/associated_immediate_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
+#include <boost/asio/system_executor.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
@@ -111,17 +113,22 @@ struct local_completion
             std::move(handler)(code_of(failure), result ? *std::move(result) : T());
     }
 
+    /// As Asio's own operations do: a result that is ready goes through the immediate executor, and from there to the
+    /// associated executor, if there is one.
     /// \param executor on which the operation runs
     static void deliver(local_completion done, const asio::any_io_executor& executor, bool is_starting,
         std::exception_ptr failure, std::optional<stored_result<T>> result)
     {
         if (!is_starting && done.runs_here)
             return done(failure, std::move(result));
-        const asio::any_completion_executor target =
+        const asio::any_completion_executor associated =
+            asio::get_associated_executor(done.handler, asio::any_completion_executor(asio::system_executor()));
+        const asio::any_completion_executor first =
             is_starting ? asio::any_completion_executor(asio::get_associated_immediate_executor(done.handler, executor))
-                        : asio::any_completion_executor(asio::get_associated_executor(done.handler, executor));
-        asio::dispatch(target, [done = std::move(done), failure = std::move(failure),
-                                   result = std::move(result)]() mutable { done(failure, std::move(result)); });
+                        : associated;
+        asio::dispatch(first, asio::bind_executor(associated,
+                                  [done = std::move(done), failure = std::move(failure),
+                                      result = std::move(result)]() mutable { done(failure, std::move(result)); }));
     }
 };
 
