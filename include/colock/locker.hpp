@@ -31,16 +31,17 @@ namespace colock {
 ///
 /// Two families, one rule: a plain verb returns `asio::awaitable<T>` and throws; with `async_` in front it takes a
 /// completion token and completes with `void(error_code, T)`, on the handler's associated executor (by default
-/// `get_executor()`). A result that is ready when `async_acquire`, `async_try_acquire` or `async_release` is called
-/// goes through the handler's associated immediate executor, which posts it unless the handler says otherwise. Every
-/// other completion is posted.
+/// `get_executor()`). A result that `async_acquire`, `async_try_acquire`, or one of the `async_` functions of `lock`
+/// (`async_detach` excepted) has when it is called goes through the handler's associated immediate executor, by default
+/// one that posts, if the handler belongs to the locker's context. Every other completion is posted.
 ///
 /// Cancellation of an acquire, the same for all three types: it completes promptly with `operation_aborted` and does
 /// not wait for the backend. If the lock was not granted yet, nothing is held afterwards; what is under way is settled
 /// in the background. If it is granted in the same instant, either the caller gets it or it is released. A plain verb
 /// honours the types that its coroutine lets through, which under `co_spawn` is terminal; an `async_` function honours
 /// all. A coroutine that is cancelled must run on a strand or in a one-thread context, and the signal of an `async_`
-/// function must be emitted where its handler runs (Asio's own rules).
+/// function must be emitted where its handler runs (Asio's own rules). A handler of another context hears of its
+/// cancellation after a turn of the locker's context, which must run for that.
 ///
 /// Errors common to all verbs that acquire:
 /// - validation_error: `invalid_key` (empty, over 512 bytes, or with a NUL), `invalid_ttl`, `invalid_retry`,

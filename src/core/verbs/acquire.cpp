@@ -66,34 +66,70 @@ std::optional<create_outcome> take_answer(core& self, record& wanted, std::uint3
     return std::move(wanted.outcome());
 }
 
-/// An acquire that waits.
-class acquire_operation
+/// What an acquire and a single attempt have in common.
+class acquiring_operation
 {
 public:
-    using result_type = lock;
-    static constexpr bool ends_when_closed = true;
     static constexpr bool checks_cancellation = true;
 
-    acquire_operation(std::shared_ptr<core> owner, record::ptr wanted)
+    [[nodiscard]] core& owner() const noexcept { return *core_; }
+
+protected:
+    acquiring_operation(std::shared_ptr<core>&& owner, record::ptr&& wanted)
         : core_(std::move(owner)), wanted_(std::move(wanted))
     {
     }
 
-    [[nodiscard]] core& owner() const noexcept { return *core_; }
-
-    [[nodiscard]] bool begin()
+    /// Unless the lock is granted now, the operation takes its time from here on.
+    [[nodiscard]] step try_at_once()
     {
-        const auto now = begin_acquire(*core_, *wanted_);
+        started_ = begin_acquire(*core_, *wanted_);
         // Counted from before the first look at whether the locker is closed: a shutdown that has begun since waits for
         // it.
         leaving_.begin(*core_, wanted_);
-        next_ = grant_at_once(*core_, wanted_, now);
-        if (next_ == step::granted)
-            return true;
+        const step next = grant_at_once(*core_, wanted_, started_);
+        if (next != step::granted) {
+            throw_if_closed();
+            leaving_.takes_time();
+        }
+        return next;
+    }
+    void throw_if_closed() const
+    {
         if (core_->closed_to_new.load())
             throw_shutting_down(*core_, *wanted_);
-        leaving_.takes_time();
-        schedule_.emplace(wanted_->own_policy ? *wanted_->own_policy : core_->options.retry, now);
+    }
+    [[nodiscard]] lock hand_out() noexcept
+    {
+        leaving_.dismiss();
+        return record::make_lock(std::move(wanted_), std::move(core_));
+    }
+
+    std::shared_ptr<core> core_;
+    /// May be replaced by one that goes on for it.
+    record::ptr wanted_;
+    departure leaving_;
+    lease_clock::time_point started_{};
+};
+
+/// An acquire that waits.
+class acquire_operation : public acquiring_operation
+{
+public:
+    using result_type = lock;
+    static constexpr bool ends_when_closed = true;
+
+    acquire_operation(std::shared_ptr<core> owner, record::ptr wanted)
+        : acquiring_operation(std::move(owner), std::move(wanted))
+    {
+    }
+
+    [[nodiscard]] bool begin()
+    {
+        next_ = try_at_once();
+        if (next_ == step::granted)
+            return true;
+        schedule_.emplace(wanted_->own_policy ? *wanted_->own_policy : core_->options.retry, started_);
         has_just_begun_ = true;
         return false;
     }
@@ -121,17 +157,9 @@ public:
         }
     }
 
-    [[nodiscard]] lock result() noexcept
-    {
-        leaving_.dismiss();
-        return record::make_lock(std::move(wanted_), std::move(core_));
-    }
+    [[nodiscard]] lock result() noexcept { return hand_out(); }
 
 private:
-    std::shared_ptr<core> core_;
-    /// May be replaced by one that goes on for it.
-    record::ptr wanted_;
-    departure leaving_;
     std::optional<retry_schedule> schedule_;
     step next_ = step::again;
     /// The time of its start is the time now.
@@ -139,34 +167,23 @@ private:
 };
 
 /// A single attempt.
-class try_acquire_operation
+class try_acquire_operation : public acquiring_operation
 {
 public:
     using result_type = std::optional<lock>;
     static constexpr bool ends_when_closed = false;
-    static constexpr bool checks_cancellation = true;
 
     try_acquire_operation(std::shared_ptr<core> owner, record::ptr wanted)
-        : core_(std::move(owner)), wanted_(std::move(wanted))
+        : acquiring_operation(std::move(owner), std::move(wanted))
     {
     }
 
-    [[nodiscard]] core& owner() const noexcept { return *core_; }
-
     [[nodiscard]] bool begin()
     {
-        started_ = begin_acquire(*core_, *wanted_);
-        leaving_.begin(*core_, wanted_);
-        const step at_once = grant_at_once(*core_, wanted_, started_);
-        is_granted_ = at_once != step::again;
-        if (is_granted_) {
-            lets_others_run_ = at_once == step::yield;
-            return !lets_others_run_;
-        }
-        if (core_->closed_to_new.load())
-            throw_shutting_down(*core_, *wanted_);
-        leaving_.takes_time();
-        return false;
+        const step next = try_at_once();
+        is_granted_ = next != step::again;
+        lets_others_run_ = next == step::yield;
+        return next == step::granted;
     }
 
     [[nodiscard]] std::optional<wait_for> advance()
@@ -193,8 +210,7 @@ public:
         is_granted_ = wanted_->where() != phase::acquiring;
         if (is_granted_)
             return std::nullopt;
-        if (core_->closed_to_new.load())
-            throw_shutting_down(*core_, *wanted_);
+        throw_if_closed();
         if (!answer)
             return wait_for{wanted_.get(), seen};
         // What was granted too late is given back by the departure.
@@ -206,17 +222,12 @@ public:
 
     [[nodiscard]] std::optional<lock> result() noexcept
     {
-        if (!is_granted_)
-            return std::nullopt;
-        leaving_.dismiss();
-        return record::make_lock(std::move(wanted_), std::move(core_));
+        if (is_granted_)
+            return hand_out();
+        return std::nullopt;
     }
 
 private:
-    std::shared_ptr<core> core_;
-    record::ptr wanted_;
-    departure leaving_;
-    lease_clock::time_point started_{};
     bool is_granted_ = false;
     bool lets_others_run_ = false;
     bool is_under_way_ = false;
