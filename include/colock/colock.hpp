@@ -19,3 +19,4 @@
 #include <colock/stats.hpp>
 #include <colock/status.hpp>
 #include <colock/token.hpp>
+#include <colock/with_diagnostics.hpp>

@@ -8,12 +8,12 @@
 #include <colock/token.hpp>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/deferred.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace colock {
@@ -100,7 +100,7 @@ public:
     [[nodiscard]] asio::awaitable<lost_reason> lost() const;
 
     /// `void(error_code, bool)`
-    template <asio::completion_token_for<void(error_code, bool)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, bool)> CompletionToken = default_token>
     auto async_is_locked(CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_operation<bool>(
@@ -112,7 +112,7 @@ public:
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code)`
-    template <asio::completion_token_for<void(error_code)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
     auto async_extend(std::chrono::milliseconds ttl, CompletionToken&& completion_token = CompletionToken())
     {
         return detail::async_operation<void>(
@@ -125,19 +125,19 @@ public:
     }
     /// `void(error_code)`. Of an empty lock: completes as `release` does, on the handler's executor. A handler without
     /// one is called before the function returns, because there is none to post it to.
-    template <asio::completion_token_for<void(error_code)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
     auto async_release(on_failure report, CompletionToken&& completion_token = CompletionToken())
     {
         return asio::async_initiate<CompletionToken, void(error_code)>(
             release_initiation{record_, core_, report}, completion_token);
     }
-    template <asio::completion_token_for<void(error_code)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
     auto async_release(CompletionToken&& completion_token = CompletionToken())
     {
         return async_release(on_failure::quiet, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::string)`
-    template <asio::completion_token_for<void(error_code, std::string)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, std::string)> CompletionToken = default_token>
     auto async_detach(CompletionToken&& completion_token = CompletionToken())
     {
         return detail::async_verb<std::string>(
@@ -145,7 +145,7 @@ public:
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lost_reason)`
-    template <asio::completion_token_for<void(error_code, lost_reason)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, lost_reason)> CompletionToken = default_token>
     auto async_lost(CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_operation<lost_reason>(
@@ -164,7 +164,7 @@ private:
 
     struct release_initiation
     {
-        using executor_type = asio::any_io_executor;
+        using executor_type = detail::initiation_executor;
 
         claim_ptr record;
         core_ptr core;
@@ -176,7 +176,9 @@ private:
         void operator()(Handler&& handler)
         {
             const auto caller = detail::executor_of(handler);
-            start(detail::verb_handler<void>(std::forward<Handler>(handler)), caller);
+            start(detail::verb_handler<void>(
+                      detail::code_completion<std::decay_t<Handler>>{std::forward<Handler>(handler)}),
+                caller);
         }
 
     private:

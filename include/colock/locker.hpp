@@ -10,7 +10,6 @@
 #include <colock/stats.hpp>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/deferred.hpp>
 
 #include <memory>
 #include <optional>
@@ -183,7 +182,7 @@ public:
         std::chrono::milliseconds deadline = std::chrono::seconds(5)) const;
 
     /// `void(error_code, lock)`
-    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = default_token>
     auto async_acquire(
         std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
@@ -195,14 +194,14 @@ public:
             },
             std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = default_token>
     auto async_acquire(std::string key, CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_acquire(std::move(key), acquire_options{}, std::forward<CompletionToken>(completion_token));
     }
 
     /// `void(error_code, std::optional<lock>)`
-    template <asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = default_token>
     auto async_try_acquire(
         std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
@@ -214,14 +213,14 @@ public:
             },
             std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = default_token>
     auto async_try_acquire(std::string key, CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_try_acquire(std::move(key), acquire_options{}, std::forward<CompletionToken>(completion_token));
     }
 
     /// `void(error_code, lock_group)`
-    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = default_token>
     auto async_acquire_all(
         group_members keys, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
@@ -232,19 +231,19 @@ public:
             },
             std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = default_token>
     auto async_acquire_all(group_members keys, CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_acquire_all(std::move(keys), acquire_options{}, std::forward<CompletionToken>(completion_token));
     }
 
     /// `void(error_code, lock_group)`
-    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = default_token>
     auto async_acquire_global(acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_acquire_all({global_key}, std::move(options), std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = default_token>
     auto async_acquire_global(CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_acquire_global(acquire_options{}, std::forward<CompletionToken>(completion_token));
@@ -252,7 +251,7 @@ public:
 
     /// `void(std::exception_ptr)`, or `void(std::exception_ptr, T)` for a body that returns a T, which must then be
     /// default-constructible. A body's own exception comes out unchanged.
-    template <class Body, class CompletionToken = asio::deferred_t>
+    template <class Body, class CompletionToken = default_token>
         requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
     auto async_with_lock(std::string key, acquire_options options, Body body,
         CompletionToken&& completion_token = CompletionToken()) const
@@ -260,7 +259,7 @@ public:
         return detail::async_with_lock<Body>(core(), get_executor(), std::move(key), std::move(options),
             std::move(body), std::forward<CompletionToken>(completion_token));
     }
-    template <class Body, class CompletionToken = asio::deferred_t>
+    template <class Body, class CompletionToken = default_token>
         requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
     auto async_with_lock(std::string key, Body body, CompletionToken&& completion_token = CompletionToken()) const
     {
@@ -269,7 +268,7 @@ public:
     }
 
     /// `void(error_code, bool)`
-    template <asio::completion_token_for<void(error_code, bool)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, bool)> CompletionToken = default_token>
     auto async_is_locked(std::string key, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<bool>(
@@ -277,7 +276,7 @@ public:
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lock)`
-    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = default_token>
     auto async_adopt(
         std::string ticket, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
@@ -288,26 +287,26 @@ public:
             },
             std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = default_token>
     auto async_adopt(std::string ticket, CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_adopt(std::move(ticket), acquire_options{}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_status>)`
-    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_list(filter which, list_order order, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<std::vector<lock_status>>(
             get_executor(), [self = core(), which = std::move(which), order] { return list_verb(self, which, order); },
             std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_list(filter which, CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_list(std::move(which), list_order::any, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lock_page)`
-    template <asio::completion_token_for<void(error_code, lock_page)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, lock_page)> CompletionToken = default_token>
     auto async_list_page(filter which, std::string cursor, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<lock_page>(
@@ -318,7 +317,7 @@ public:
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_status>)`
-    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_purge(std::size_t limit, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<std::vector<lock_status>>(
@@ -326,7 +325,7 @@ public:
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_status>)`
-    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_break_lock(std::string key, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<std::vector<lock_status>>(
@@ -334,7 +333,7 @@ public:
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, shutdown_report)`
-    template <asio::completion_token_for<void(error_code, shutdown_report)> CompletionToken = asio::deferred_t>
+    template <asio::completion_token_for<void(error_code, shutdown_report)> CompletionToken = default_token>
     auto async_shutdown(
         std::chrono::milliseconds deadline, CompletionToken&& completion_token = CompletionToken()) const
     {

@@ -35,19 +35,21 @@ template <class T>
 void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler,
     const asio::any_io_executor& caller)
 {
-    run_front<finish_verb>(executor, std::move(verb), std::move(handler), caller);
+    run_front(executor, std::move(verb), std::move(handler), caller);
 }
 
 void end_verb(const std::exception_ptr& failure, verb_handler<void> handler, const asio::any_io_executor& caller)
 {
     if (!caller)
-        return finish_verb()(std::move(handler), failure);
-    using front_type = foreign_front<verb_handler<void>, finish_verb, void>;
+        return std::move(handler)(failure);
+    using front_type = foreign_front<verb_handler<void>, void>;
     const front_type::ptr front(new front_type(caller, std::move(handler)));
     if (front->enroll(handler_registry::of(caller)))
         front->end(failure);
 }
 
+template void run_verb(
+    const asio::any_io_executor&, asio::awaitable<void>, verb_handler<void>, const asio::any_io_executor&);
 template void run_verb(
     const asio::any_io_executor&, asio::awaitable<bool>, verb_handler<bool>, const asio::any_io_executor&);
 template void run_verb(

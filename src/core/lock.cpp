@@ -159,9 +159,9 @@ void lock::start_lost(const claim_ptr& record, const core_ptr& core, const asio:
     detail::verbs::start_lost(executor, std::move(handler), caller, core, record_of(record));
 }
 
-asio::any_io_executor lock::release_initiation::get_executor() const noexcept
+detail::initiation_executor lock::release_initiation::get_executor() const noexcept
 {
-    return core ? core->executor() : asio::any_io_executor(asio::system_executor());
+    return detail::initiation_executor(core ? core->executor() : asio::any_io_executor(asio::system_executor()));
 }
 
 void lock::release_initiation::start(detail::verb_handler<void> handler, const asio::any_io_executor& caller)

@@ -35,13 +35,13 @@ namespace asio = boost::asio;
 
 namespace colock::detail {
 
-/// The completion of a front's coroutine: has the caller's handler finished by `Finish`, on that handler's own executor
-/// and with its allocator.
+/// The completion of a front's coroutine: calls the caller's handler, on that handler's own executor and with its
+/// allocator.
 ///
 /// Its cancellation slot is not the caller's. What co_spawn keeps in a slot refers to the coroutine's strand, and a
 /// strand must not outlive its context, as the caller's signal may: so that is kept in here, and the caller's signal
 /// knows it weakly.
-template <class Handler, class Finish>
+template <class Handler>
 class relayed
 {
 public:
@@ -71,7 +71,7 @@ public:
     template <class... Results>
     void operator()(Results... results)
     {
-        Finish()(std::move(handler_), std::move(results)...);
+        std::move(handler_)(std::move(results)...);
     }
 
 private:
@@ -84,7 +84,7 @@ private:
 /// it is the coroutine's, the handler is told `shutting_down`.
 ///
 /// Thread safety: all members may be called from any thread.
-template <class Handler, class Finish, class T>
+template <class Handler, class T>
 class foreign_front final : public pending_handler
 {
 public:
@@ -123,8 +123,7 @@ public:
     {
         auto finish = [failure = std::move(failure), all = std::tuple<Results...>(std::move(results)...)](
                           Handler handler) mutable {
-            std::apply(
-                [&](Results&... each) { Finish()(std::move(handler), std::move(failure), std::move(each)...); }, all);
+            std::apply([&](Results&... each) { std::move(handler)(std::move(failure), std::move(each)...); }, all);
         };
         std::optional<Handler> called_here;
         complete([&] {
@@ -233,11 +232,11 @@ private:
 /// Starts something in the locker's context for a handler of another one. `start` is given a strand of `executor`,
 /// which is empty if the locker's context is gone, and the completion.
 /// \param caller the handler's executor, which the erased handler does not tell the context of
-template <class Finish, class T, class Handler, class Start>
+template <class T, class Handler, class Start>
 void start_foreign(
     const asio::any_io_executor& executor, Handler handler, const asio::any_io_executor& caller, Start start)
 {
-    using front_type = foreign_front<Handler, Finish, T>;
+    using front_type = foreign_front<Handler, T>;
     const typename front_type::ptr front(new front_type(caller, std::move(handler)));
     if (!front->enroll(handler_registry::of(caller)))
         return;
@@ -251,20 +250,20 @@ void start_foreign(
     front->has_started();
 }
 
-/// Runs `verb` on a strand of `executor`, which is empty if its context is gone, and has `handler` finished by `Finish`
-/// on the handler's own executor.
+/// Runs `verb` on a strand of `executor`, which is empty if its context is gone, and calls `handler` on its own
+/// executor.
 /// \param caller the handler's executor, which the erased handler does not tell the context of; empty if it has none
-template <class Finish, class T, class Handler>
+template <class T, class Handler>
 void run_front(const asio::any_io_executor& executor, asio::awaitable<T> verb, Handler handler,
     const asio::any_io_executor& caller)
 {
     if (!caller || (executor && &context_of(caller) == &context_of(executor))) {
         // If the context is gone, the handler is gone with it.
         if (executor)
-            asio::co_spawn(new_strand(executor), std::move(verb), relayed<Handler, Finish>(std::move(handler)));
+            asio::co_spawn(new_strand(executor), std::move(verb), relayed<Handler>(std::move(handler)));
         return;
     }
-    start_foreign<Finish, T>(executor, std::move(handler), caller, [&](const auto& strand, auto done) {
+    start_foreign<T>(executor, std::move(handler), caller, [&](const auto& strand, auto done) {
         // With an executor of its own, so that a cancellation is emitted on the strand.
         asio::co_spawn(strand, std::move(verb), asio::bind_executor(strand, std::move(done)));
     });
@@ -272,16 +271,15 @@ void run_front(const asio::any_io_executor& executor, asio::awaitable<T> verb, H
 
 } // namespace colock::detail
 
-template <template <class, class> class Associator, class Handler, class Finish, class DefaultCandidate>
-struct boost::asio::associator<Associator, colock::detail::relayed<Handler, Finish>, DefaultCandidate>
+template <template <class, class> class Associator, class Handler, class DefaultCandidate>
+struct boost::asio::associator<Associator, colock::detail::relayed<Handler>, DefaultCandidate>
     : Associator<Handler, DefaultCandidate>
 {
-    static auto get(const colock::detail::relayed<Handler, Finish>& completion) noexcept
+    static auto get(const colock::detail::relayed<Handler>& completion) noexcept
     {
         return Associator<Handler, DefaultCandidate>::get(completion.handler());
     }
-    static auto get(
-        const colock::detail::relayed<Handler, Finish>& completion, const DefaultCandidate& candidate) noexcept
+    static auto get(const colock::detail::relayed<Handler>& completion, const DefaultCandidate& candidate) noexcept
     {
         return Associator<Handler, DefaultCandidate>::get(completion.handler(), candidate);
     }

@@ -76,19 +76,6 @@ asio::awaitable<typename Operation::result_type> await_operation(Arguments... ar
     co_return running.result();
 }
 
-/// Invokes `handler` with the code of `failure`, and with `result` unless that is void.
-/// The code of an operation that ended with `failure`; none if that is null.
-[[nodiscard]] error_code code_of(const std::exception_ptr& failure);
-
-struct finish_verb
-{
-    template <class Handler, class... Result>
-    void operator()(Handler handler, const std::exception_ptr& failure, Result... result) const
-    {
-        std::move(handler)(code_of(failure), std::move(result)...);
-    }
-};
-
 template <class T>
 using stored_result = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
@@ -103,14 +90,14 @@ struct local_completion
     [[nodiscard]] asio::cancellation_slot slot() const { return asio::get_associated_cancellation_slot(handler); }
 
     /// \param result none after a failure
-    void operator()(const std::exception_ptr& failure, std::optional<stored_result<T>> result)
+    void operator()(std::exception_ptr failure, std::optional<stored_result<T>> result)
     {
         if (auto assigned = slot(); assigned.is_connected())
             assigned.clear();
         if constexpr (std::is_void_v<T>)
-            std::move(handler)(code_of(failure));
+            std::move(handler)(std::move(failure));
         else
-            std::move(handler)(code_of(failure), result ? *std::move(result) : T());
+            std::move(handler)(std::move(failure), result ? *std::move(result) : T());
     }
 
     /// As Asio's own operations do: a result that is ready goes through the immediate executor, and from there to the
@@ -120,15 +107,16 @@ struct local_completion
         std::exception_ptr failure, std::optional<stored_result<T>> result)
     {
         if (!is_starting && done.runs_here)
-            return done(failure, std::move(result));
+            return done(std::move(failure), std::move(result));
         const asio::any_completion_executor associated =
             asio::get_associated_executor(done.handler, asio::any_completion_executor(asio::system_executor()));
         const asio::any_completion_executor first =
             is_starting ? asio::any_completion_executor(asio::get_associated_immediate_executor(done.handler, executor))
                         : associated;
-        asio::dispatch(first, asio::bind_executor(associated,
-                                  [done = std::move(done), failure = std::move(failure),
-                                      result = std::move(result)]() mutable { done(failure, std::move(result)); }));
+        asio::dispatch(first, asio::bind_executor(associated, [done = std::move(done), failure = std::move(failure),
+                                                                  result = std::move(result)]() mutable {
+            done(std::move(failure), std::move(result));
+        }));
     }
 };
 
@@ -137,7 +125,7 @@ struct local_completion
 template <class T>
 struct foreign_operation_completion
 {
-    using front_type = foreign_front<verb_handler<T>, finish_verb, T>;
+    using front_type = foreign_front<verb_handler<T>, T>;
     foreign_completion<front_type> completion;
 
     [[nodiscard]] asio::cancellation_slot slot() const { return completion.get_cancellation_slot(); }
@@ -327,7 +315,7 @@ void start_operation(const asio::any_io_executor& executor, verb_handler<typenam
                 std::forward<Arguments>(arguments)...);
         return;
     }
-    start_foreign<finish_verb, result_type>(executor, std::move(handler), caller, [&](const auto& strand, auto done) {
+    start_foreign<result_type>(executor, std::move(handler), caller, [&](const auto& strand, auto done) {
         start_with<Operation>(strand, foreign_operation_completion<result_type>{std::move(done)}, std::move(owner),
             std::forward<Arguments>(arguments)...);
     });

@@ -59,18 +59,8 @@ concept lock_body = std::move_constructible<Body> && (takes_lock<Body> || std::i
                     (std::is_void_v<body_result_t<Body>> || std::move_constructible<body_result_t<Body>>) &&
                     !std::is_reference_v<body_result_t<Body>>;
 
-template <class T>
-struct exception_signature
-{
-    using type = void(std::exception_ptr, T);
-};
-template <>
-struct exception_signature<void>
-{
-    using type = void(std::exception_ptr);
-};
 template <class Body>
-using body_signature_t = typename exception_signature<body_result_t<Body>>::type;
+using body_signature_t = diagnosed_signature_t<verb_signature_t<body_result_t<Body>>>;
 
 /// A body that lives elsewhere, with its result erased. One of the functions is null.
 struct body_ref
@@ -85,8 +75,6 @@ struct body_ref
 /// All of `with_lock` that does not depend on the body's type; in src/core/with_lock.cpp.
 asio::awaitable<void> run_with_lock(
     std::shared_ptr<core> core, std::string key, acquire_options options, body_ref body);
-void run_with_lock_front(const asio::any_io_executor& executor, asio::awaitable<void> verb,
-    asio::any_completion_handler<void(std::exception_ptr)> handler, const asio::any_io_executor& caller);
 
 template <class Body>
 class body_slot
@@ -175,7 +163,7 @@ struct body_completion
 template <class Body>
 struct with_lock_initiation
 {
-    using executor_type = asio::any_io_executor;
+    using executor_type = initiation_executor;
     std::shared_ptr<core> core_;
     executor_type executor;
     std::string key;
@@ -191,9 +179,9 @@ struct with_lock_initiation
         auto slot = std::make_shared<body_slot<Body>>(std::move(body));
         auto verb = with_shared_body<Body>(std::move(core_), std::move(key), std::move(options), slot);
         if constexpr (std::is_void_v<body_result_t<Body>>) {
-            run_with_lock_front(executor, std::move(verb), std::forward<Handler>(handler), caller);
+            run_verb<void>(executor, std::move(verb), std::forward<Handler>(handler), caller);
         } else {
-            run_with_lock_front(executor, std::move(verb),
+            run_verb<void>(executor, std::move(verb),
                 body_completion<std::decay_t<Handler>, Body>{std::forward<Handler>(handler), std::move(slot)}, caller);
         }
     }
@@ -204,8 +192,8 @@ auto async_with_lock(std::shared_ptr<core> core, asio::any_io_executor executor,
     acquire_options options, Body body, CompletionToken&& completion_token)
 {
     return asio::async_initiate<CompletionToken, body_signature_t<Body>>(
-        with_lock_initiation<Body>{
-            std::move(core), std::move(executor), std::move(key), std::move(options), std::move(body)},
+        with_lock_initiation<Body>{std::move(core), initiation_executor(std::move(executor)), std::move(key),
+            std::move(options), std::move(body)},
         completion_token);
 }
 

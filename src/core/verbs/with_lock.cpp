@@ -5,7 +5,6 @@
 #include "core/failures.hpp"
 #include "core/handles.hpp"
 #include "core/letting_go.hpp"
-#include "core/relay.hpp"
 #include "core/strand.hpp"
 #include "core/verbs.hpp"
 
@@ -296,25 +295,6 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
         co_await release_after_body(self, granted);
     if (failure)
         std::rethrow_exception(std::move(failure));
-}
-
-namespace {
-
-struct finish_body
-{
-    template <class Handler>
-    void operator()(Handler handler, std::exception_ptr exception) const
-    {
-        std::move(handler)(std::move(exception));
-    }
-};
-
-} // namespace
-
-void run_with_lock_front(const asio::any_io_executor& executor, asio::awaitable<void> verb,
-    asio::any_completion_handler<void(std::exception_ptr)> handler, const asio::any_io_executor& caller)
-{
-    run_front<finish_body>(executor, std::move(verb), std::move(handler), caller);
 }
 
 } // namespace colock::detail

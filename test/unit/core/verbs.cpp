@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(async_release_of_an_empty_lock_completes_like_release)
         BOOST_TEST((*code == expected));
 
         code.reset();
-        none.async_release(report)(asio::bind_executor(io.get_executor(), note));
+        none.async_release(report, asio::deferred)(asio::bind_executor(io.get_executor(), note));
         run_until(io, [&] { return code.has_value(); });
         BOOST_TEST((*code == expected));
 

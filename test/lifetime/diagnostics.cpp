@@ -1,0 +1,204 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/rig.hpp"
+
+#include <colock/with_diagnostics.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include <future>
+#include <string>
+#include <tuple>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(with_diagnostics_token)
+
+namespace {
+
+const acquire_options once{.retry = retry_policy::never()};
+
+/// A locker whose key "k" is held by somebody else, who is called "cron".
+struct busy_rig : rig
+{
+    colock::locker other{memory, {.owner = "cron"}};
+    colock::lock held = run(other.acquire("k"));
+};
+
+/// That `failure` is the exception that the plain verb throws for the busy key.
+void check_is_rich(const std::exception_ptr& failure)
+{
+    BOOST_TEST_REQUIRE((failure != nullptr));
+    COLOCK_THROWS(retry_error, errc::retry_exhausted, std::rethrow_exception(failure));
+    try {
+        std::rethrow_exception(failure);
+    } catch (const retry_error& failed) {
+        BOOST_TEST(failed.key() == "k");
+        BOOST_TEST(failed.backend() == "memory");
+        BOOST_TEST(failed.attempts() == 1U);
+        BOOST_TEST(failed.detail().find("cron") != std::string::npos, failed.detail());
+    } catch (...) {
+    }
+}
+
+/// The exception of a coroutine that fails.
+template <class Make>
+std::exception_ptr failure_of(rig& on, Make make)
+{
+    try {
+        static_cast<void>(on.run(make()));
+    } catch (...) {
+        return std::current_exception();
+    }
+    return nullptr;
+}
+
+asio::awaitable<lock> awaited(auto operation)
+{
+    co_return co_await std::move(operation);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(co_await_throws_what_the_plain_verb_throws)
+{
+    busy_rig on;
+    check_is_rich(failure_of(on, [&] { return on.locker->acquire("k", once); }));
+    check_is_rich(failure_of(on, [&] { return awaited(on.locker->async_acquire("k", once)); }));
+    check_is_rich(
+        failure_of(on, [&] { return awaited(on.locker->async_acquire("k", once, with_diagnostics(asio::deferred))); }));
+}
+
+BOOST_AUTO_TEST_CASE(stands_inside_of_cancel_after_and_around_it)
+{
+    busy_rig on;
+    const auto& locker = *on.locker;
+    check_is_rich(failure_of(on, [&] { return awaited(locker.async_acquire("k", once, asio::cancel_after(2s))); }));
+    check_is_rich(failure_of(on, [&] {
+        return awaited(locker.async_acquire("k", once, asio::cancel_after(2s, with_diagnostics(asio::deferred))));
+    }));
+    check_is_rich(failure_of(on, [&] {
+        return awaited(locker.async_acquire("k", once, with_diagnostics(asio::cancel_after(2s, asio::deferred))));
+    }));
+}
+
+BOOST_AUTO_TEST_CASE(a_deadline_throws_operation_aborted)
+{
+    busy_rig on;
+    const auto failure =
+        failure_of(on, [&] { return awaited(on.locker->async_acquire("k", {}, asio::cancel_after(10ms))); });
+    BOOST_TEST_REQUIRE((failure != nullptr));
+    COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted, std::rethrow_exception(failure));
+}
+
+BOOST_AUTO_TEST_CASE(a_tuple_has_the_code_or_the_exception)
+{
+    busy_rig on;
+    const auto job = [&]() -> asio::awaitable<void> {
+        const auto [code, none] = co_await on.locker->async_acquire("k", once, asio::as_tuple);
+        static_assert(std::is_same_v<decltype(code), const error_code>);
+        BOOST_TEST((code == errc::retry_exhausted));
+        BOOST_TEST(none.key().empty());
+        const auto [failure, also_none] =
+            co_await on.locker->async_acquire("k", once, with_diagnostics(asio::as_tuple(asio::deferred)));
+        check_is_rich(failure);
+    };
+    on.run(job());
+}
+
+BOOST_AUTO_TEST_CASE(a_future_throws_the_exception)
+{
+    busy_rig on;
+    auto rich = on.locker->async_acquire("k", once, with_diagnostics(asio::use_future));
+    auto plain = on.locker->async_acquire("k", once, asio::use_future);
+    auto granted = on.locker->async_acquire("free", once, with_diagnostics(asio::use_future));
+    on.ready();
+    check_is_rich([&] {
+        try {
+            static_cast<void>(rich.get());
+        } catch (...) {
+            return std::current_exception();
+        }
+        return std::exception_ptr();
+    }());
+    COLOCK_THROWS(boost::system::system_error, errc::retry_exhausted, plain.get());
+    BOOST_TEST(granted.get().held());
+}
+
+BOOST_AUTO_TEST_CASE(a_callback_finds_the_exception_in_its_diagnostics)
+{
+    for (const bool is_foreign : {false, true}) {
+        busy_rig on;
+        asio::io_context theirs;
+        diagnostics told;
+        int calls = 0;
+        const auto executor = is_foreign ? theirs.get_executor() : on.io().get_executor();
+        const auto run_all = [&] {
+            on.ready();
+            theirs.restart();
+            static_cast<void>(theirs.poll());
+        };
+        on.locker->async_acquire(
+            "k", once, with_diagnostics(told, asio::bind_executor(executor, [&](error_code code, const lock& none) {
+                ++calls;
+                BOOST_TEST((code == errc::retry_exhausted));
+                BOOST_TEST(none.key().empty());
+                check_is_rich(told.failure);
+            })));
+        run_all();
+        BOOST_TEST(calls == 1);
+        lock held;
+        on.locker->async_acquire(
+            "free", once, with_diagnostics(told, asio::bind_executor(executor, [&](error_code code, lock granted) {
+                ++calls;
+                BOOST_TEST(!code);
+                BOOST_TEST((told.failure == nullptr));
+                held = std::move(granted);
+            })));
+        run_all();
+        BOOST_TEST(calls == 2);
+        BOOST_TEST(held.held());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(release_of_a_lost_lock_throws_its_exception)
+{
+    rig on;
+    auto held = on.acquire("k", {.ttl = 1s});
+    on.advance(2s);
+    const auto job = [&]() -> asio::awaitable<void> { co_await held.async_release(on_failure::raise); };
+    try {
+        on.run(job());
+        BOOST_ERROR("nothing thrown");
+    } catch (const release_error& failed) {
+        BOOST_TEST((failed.code() == errc::not_held));
+        BOOST_TEST(failed.key() == "k");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_operation_that_tells_only_a_code_gets_an_exception_with_it)
+{
+    asio::io_context io;
+    asio::steady_timer timer(io, 1h);
+    std::exception_ptr failure;
+    timer.async_wait(with_diagnostics([&](std::exception_ptr told) { failure = std::move(told); }));
+    timer.cancel();
+    io.run();
+    BOOST_TEST_REQUIRE((failure != nullptr));
+    COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted, std::rethrow_exception(failure));
+
+    bool called = false;
+    asio::post(io, with_diagnostics([&] { called = true; }));
+    io.restart();
+    io.run();
+    BOOST_TEST(called);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
