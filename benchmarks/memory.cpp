@@ -20,6 +20,9 @@
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -27,6 +30,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <malloc.h>
@@ -377,6 +381,56 @@ void measure_hand_off(report& found)
     found.add({"hand-offs per second of CPU", 1e9 / median(costs), "/s"});
 }
 
+/// Pairs per second of so many threads on one locker, each with a context and keys of its own.
+double pairs_of_threads(std::size_t count, std::chrono::duration<double> time)
+{
+    asio::io_context home{1};
+    const colock::locker shared(colock::memory::make_adapter(home.get_executor()));
+    std::atomic<bool> stopping = false;
+    std::atomic<std::uint64_t> pairs = 0;
+    const auto work = [&](colock::locker by, std::size_t number) -> asio::awaitable<void> {
+        constexpr std::size_t key_count = 64;
+        std::vector<std::string> keys;
+        for (std::size_t i = 0; i < key_count; ++i)
+            keys.push_back("thread " + std::to_string(number) + ", key " + std::to_string(i));
+        std::uint64_t done = 0;
+        for (; !stopping; ++done) {
+            auto held = co_await by.acquire(keys[done % key_count]);
+            co_await held.release();
+        }
+        pairs += done;
+    };
+    std::vector<std::thread> threads;
+    const auto begun = std::chrono::steady_clock::now();
+    for (std::size_t number = 0; number < count; ++number) {
+        threads.emplace_back([&, number] {
+            asio::io_context io{1};
+            run_until_done(io, work(shared, number));
+        });
+    }
+    std::this_thread::sleep_for(time);
+    stopping = true;
+    for (auto& each : threads)
+        each.join();
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
+    return static_cast<double>(pairs) / taken.count();
+}
+
+/// Last of all: from the first thread on, mutexes and reference counts are real.
+void measure_threads(const options& settings, report& found)
+{
+    std::vector<double> one;
+    std::vector<double> ratios;
+    for (int round = 0; round < 5; ++round) {
+        const std::chrono::duration<double> time(settings.seconds / 5);
+        one.push_back(pairs_of_threads(1, time));
+        ratios.push_back(pairs_of_threads(2, time) / one.back());
+    }
+    found.begin("Threads on one locker, each on keys of its own, median of 5 rounds");
+    found.add({"one thread, pairs per second", median(one), "/s"});
+    found.add({"two threads / one thread", median(ratios), "x", {}, kind::timed, 1.6});
+}
+
 } // namespace
 
 void run_memory(const options& settings, report& found)
@@ -391,15 +445,17 @@ void run_memory(const options& settings, report& found)
         measure_waiters(found);
     if (settings.wants("hand-off"))
         measure_hand_off(found);
-    if (!settings.wants("load"))
-        return;
     const auto load = [&](std::size_t concurrency, std::size_t keys) {
         asio::io_context io{1};
         const colock::locker locker(colock::memory::make_adapter(io.get_executor()));
         measure_load(io, locker, concurrency, keys, settings.seconds, found);
     };
-    load(many_waiters, 1);
-    load(settings.concurrency, settings.keys);
+    if (settings.wants("load")) {
+        load(many_waiters, 1);
+        load(settings.concurrency, settings.keys);
+    }
+    if (settings.wants("threads"))
+        measure_threads(settings, found);
 }
 
 } // namespace bench

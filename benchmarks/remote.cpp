@@ -2,6 +2,7 @@
 #include "remote.hpp"
 
 #include "alternation.hpp"
+#include "forms.hpp"
 #include "load.hpp"
 #ifdef COLOCK_BENCH_MONGO
 #include "mongo.hpp"
@@ -62,6 +63,8 @@ chart run_remote(const options& settings, report& found)
     if (!drawn && !settings.peers.empty())
         throw std::invalid_argument("--peers needs --backend redis://HOST:PORT, zookeeper://HOST:PORT or "
                                     "mongodb://HOST:PORT, and the backend in this build");
+    if (settings.wants("forms"))
+        measure_forms(settings, found);
     // Beside the races it would say nothing new.
     if (settings.part == "load" || (settings.part.empty() && settings.peers.empty()))
         measure_loads(settings, found);

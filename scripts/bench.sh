@@ -7,9 +7,9 @@
 #                       run, for redis://HOST:PORT and the like that server is used
 #   --peers             runs other lock libraries for that backend, too, in turn
 #   --docs              writes the numbers and the chart into docs/benchmarks.md
-#   --part NAME         only uncontended, waiters, hand-off, load or (by name alone) listing; in memory also verbs or
-#                       allocations, on Redis contended, stalls or growth, on ZooKeeper contended, processes, fail-over,
-#                       crowds or stalls, on MongoDB readers or stalls; default: all
+#   --part NAME         only uncontended, waiters, hand-off, load or (by name alone) listing; in memory also verbs,
+#                       allocations or threads, elsewhere forms, on Redis contended, stalls or growth, on ZooKeeper
+#                       contended, processes, fail-over, crowds or stalls, on MongoDB readers or stalls; default: all
 #   --concurrency N     coroutines of the load; default: 64
 #   --keys N            keys of the load; default: 1000
 #   --seconds S         of each part of the run; default: 2

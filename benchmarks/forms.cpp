@@ -1,0 +1,117 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "forms.hpp"
+
+#include "peers.hpp"
+#include "rivals.hpp"
+#include "statistics.hpp"
+
+#include <colock/connect.hpp>
+#include <colock/locker.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace bench {
+namespace {
+
+/// What each worker does again and again, with a key of its own.
+using step = std::function<asio::awaitable<void>(const std::string& key)>;
+
+asio::awaitable<void> repeat(const race& of, const step& one, progress& counted, std::size_t number)
+{
+    for (std::size_t key = number; !counted.stopping; key = of.next(key)) {
+        co_await one(race::name(key));
+        ++counted.pairs;
+    }
+}
+
+struct form
+{
+    std::string name;
+    step work;
+    /// Of each round: the loop thread's microseconds for each pair.
+    std::vector<double> cpu_us{};
+};
+
+std::vector<form> forms_of(const colock::locker& by)
+{
+    return {
+        {"acquire, release",
+            [&by](const std::string& key) -> asio::awaitable<void> {
+                auto held = co_await by.acquire(key);
+                co_await held.release();
+            }},
+        {"with_lock, empty function",
+            [&by](const std::string& key) -> asio::awaitable<void> { co_await by.with_lock(key, [] {}); }},
+        {"with_lock, empty coroutine",
+            [&by](const std::string& key) -> asio::awaitable<void> {
+                co_await by.with_lock(key, []() -> asio::awaitable<void> { co_return; });
+            }},
+        {"acquire with total_time, release",
+            [&by](const std::string& key) -> asio::awaitable<void> {
+                auto held = co_await by.acquire(key, {.retry = colock::retry_policy::forever().total_time(30s)});
+                co_await held.release();
+            }},
+        {"async_acquire, async_release",
+            [&by](const std::string& key) -> asio::awaitable<void> {
+                auto held = co_await by.async_acquire(key);
+                co_await held.async_release();
+            }},
+        {"async_acquire under cancel_after, release",
+            [&by](const std::string& key) -> asio::awaitable<void> {
+                auto held = co_await by.async_acquire(key, asio::cancel_after(30s));
+                co_await held.release();
+            }},
+        {"Asio: post",
+            [](const std::string&) -> asio::awaitable<void> {
+                co_await asio::post(co_await asio::this_coro::executor, asio::deferred);
+            }},
+        {"Asio: post under cancel_after",
+            [](const std::string&) -> asio::awaitable<void> {
+                co_await asio::post(co_await asio::this_coro::executor, asio::cancel_after(30s, asio::deferred));
+            }},
+    };
+}
+
+} // namespace
+
+void measure_forms(const options& settings, report& found)
+{
+    asio::io_context io{1};
+    const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend));
+    race of;
+    of.in_flight = 1000;
+    of.keys = of.in_flight * 100;
+    of.time = std::chrono::nanoseconds(static_cast<std::int64_t>(settings.seconds * 1e9));
+    auto forms = forms_of(locker);
+    for (std::size_t round = 0; round < settings.rounds; ++round) {
+        for (form& each : forms) {
+            const auto reached = run_workers(
+                io, of, [&](progress& counted, std::size_t number) { return repeat(of, each.work, counted, number); });
+            each.cpu_us.push_back(reached.cpu_us_per_pair);
+        }
+    }
+    found.begin("The forms of a lock, 1000 in flight, each on keys of its own: the client's CPU per pair, " +
+                of_rounds(settings.rounds));
+    const auto typical = [&](std::size_t which) { return median(forms[which].cpu_us); };
+    for (const form& each : forms)
+        found.add({each.name, median(each.cpu_us), "us"});
+    const double bare = typical(0);
+    found.add({"with_lock, empty function, more than the bare pair", typical(1) - bare, "us", 1.2});
+    found.add({"with_lock, empty coroutine, more than the bare pair", typical(2) - bare, "us", 1.2});
+    found.add({"under cancel_after, more than the bare pair and Asio's own part",
+        typical(5) - bare - (typical(7) - typical(6)), "us", 0.3});
+}
+
+} // namespace bench
