@@ -9,12 +9,15 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/list_hook.hpp>
 #include <boost/intrusive/set.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -115,6 +118,13 @@ private:
 
     std::optional<Handler> handler_;
 };
+
+/// A cancellation between two suspensions of a coroutine is only recorded, in its state.
+inline void throw_if_cancelled(const asio::cancellation_state& state)
+{
+    if (state.cancelled() != asio::cancellation_type::none)
+        throw boost::system::system_error(asio::error::operation_aborted);
+}
 
 /// How a coroutine is suspended, and where.
 struct parked

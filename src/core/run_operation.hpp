@@ -16,7 +16,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/dispatch.hpp>
-#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/system_executor.hpp>
@@ -58,10 +57,6 @@ asio::awaitable<typename Operation::result_type> await_operation(Arguments... ar
 {
     Operation running(std::move(arguments)...);
     if (!running.begin()) {
-        const auto throw_if_cancelled = [](asio::cancellation_state state) {
-            if (state.cancelled() != asio::cancellation_type::none)
-                throw boost::system::system_error(asio::error::operation_aborted);
-        };
         parked place;
         place.ends_when_closed = Operation::ends_when_closed;
         // Nothing is sent after a cancellation, nor is anything waited for.

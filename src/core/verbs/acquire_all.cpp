@@ -8,8 +8,6 @@
 #include "core/unscheduled.hpp"
 #include "core/verbs.hpp"
 
-#include <boost/asio/cancellation_state.hpp>
-#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -60,13 +58,6 @@ bool lets_others_run(core& self, std::size_t grants)
     return self.stats.grants % immediate_grants_in_a_row < grants;
 }
 
-asio::awaitable<void> throw_if_cancelled()
-{
-    // A cancellation between two waits is only recorded.
-    if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
-        throw boost::system::system_error(asio::error::operation_aborted);
-}
-
 /// Waits until that time. Ends early, with an exception, if the locker closes or the process has forked.
 asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, lease_clock::time_point until)
 {
@@ -83,7 +74,7 @@ asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, le
             seen = self->pausing.version;
         }
         throw_if_inherited(*self, wanted);
-        co_await throw_if_cancelled();
+        throw_if_cancelled(co_await asio::this_coro::cancellation_state);
         co_await self->park(self->pausing, place, seen);
     }
     if (self->closed_to_new)
@@ -222,7 +213,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
 {
     if (!at_once_)
         co_return true;
-    co_await throw_if_cancelled();
+    throw_if_cancelled(co_await asio::this_coro::cancellation_state);
     const bool counts = lease_clock::now() >= schedule_.next_at();
     std::vector<record::ptr> asked;
     for (const auto& each : candidates_)
@@ -234,7 +225,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     for (const auto& each : asked) {
         std::uint32_t seen = 0;
         while (is_unanswered(*core_, *each, schedule_, seen)) {
-            co_await throw_if_cancelled();
+            throw_if_cancelled(co_await asio::this_coro::cancellation_state);
             co_await core_->park(*each, place, seen);
         }
     }
@@ -306,7 +297,7 @@ asio::awaitable<bool> group_acquire::acquire_next(candidate& next)
             begin_wait();
         if (reached == step::yield)
             seen = waitable::outdated;
-        co_await throw_if_cancelled();
+        throw_if_cancelled(co_await asio::this_coro::cancellation_state);
         co_await core_->park(*next.wanted, place, seen);
     }
 }
@@ -328,7 +319,7 @@ asio::awaitable<bool> group_acquire::renew_short_leases()
             auto why = make_failure(errc::unavailable, "a lease of the group could not be renewed");
             throw_retries_ended(*core_, first, schedule_, {.heard = true, .error = std::move(why)});
         }
-        co_await throw_if_cancelled();
+        throw_if_cancelled(co_await asio::this_coro::cancellation_state);
         co_await core_->park(progress_, place, seen);
     }
     co_return !has_lost();

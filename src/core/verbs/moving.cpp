@@ -7,8 +7,6 @@
 #include "core/validation.hpp"
 #include "core/verbs.hpp"
 
-#include <boost/asio/cancellation_state.hpp>
-#include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <optional>
@@ -253,10 +251,8 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
     place.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
-        // One that is not thrown by itself is only recorded; nothing is sent after it, nor is anything waited for.
-        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none &&
-            wanted->where() == phase::acquiring)
-            throw boost::system::system_error(asio::error::operation_aborted);
+        if (wanted->where() == phase::acquiring)
+            throw_if_cancelled(co_await asio::this_coro::cancellation_state);
         switch (proceed(*self, wanted, proof, schedule, seen)) {
         case adoption::adopted:
             leaving.dismiss();

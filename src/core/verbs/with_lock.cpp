@@ -279,8 +279,7 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
     if (const auto lost = body_begins(*self, *granted))
         throw_lost(*self, *granted, *lost, nullptr);
     // One that came between two awaits is only recorded, and would never reach the body.
-    if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
-        throw boost::system::system_error(asio::error::operation_aborted);
+    throw_if_cancelled(co_await asio::this_coro::cancellation_state);
     std::exception_ptr failure = body.call ? call_body(body, held) : co_await run_body(self, granted, body, held);
     const auto lost = body_ends(*self, *granted);
 
