@@ -108,6 +108,11 @@ failure_ptr unanswered(const core& self)
                : make_failure(errc::outcome_unknown, "no answer within the operation timeout", asio::error::timed_out);
 }
 
+failure_ptr unanswered(const core& self, const record& asked)
+{
+    return asked.inherited() ? make_failure(errc::forked, "the parent process goes on with it") : unanswered(self);
+}
+
 void throw_unanswered(const core& self, const failure_ptr& why, effect what, error_context context)
 {
     const auto known = why ? why : unanswered(self);

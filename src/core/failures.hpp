@@ -53,6 +53,8 @@ enum class effect : unsigned char
 };
 /// Why an operation that has had its time was not answered.
 [[nodiscard]] failure_ptr unanswered(const core& self);
+/// The same of one that belongs to `asked`, which the parent of a fork may have asked for.
+[[nodiscard]] failure_ptr unanswered(const core& self, const record& asked);
 /// A question that has changed nothing leaves nothing in doubt.
 /// \param why null: there was no answer in time.
 [[noreturn]] void throw_unanswered(const core& self, const failure_ptr& why, effect what, error_context context);

@@ -119,8 +119,9 @@ public:
     /// True once nothing is left of what was to be closed, or its time is over: whoever closes is told, and hears
     /// nothing more. The next close has its own time.
     [[nodiscard]] bool finish_close(lease_clock::time_point now, surroundings beside) noexcept;
-    /// It was closed, and somebody uses it again.
-    void reopen() noexcept { closes_ = false; }
+    /// It was closed, and somebody uses it again. While a close is under way the connection stays to be closed as soon
+    /// as nobody needs it: the request may belong to a call that the close waits for.
+    void reopen() noexcept { closes_ = close_by_ != lease_clock::time_point::max(); }
 
     /// The owner is gone: nothing is kept beyond what is under way.
     void retire() noexcept { retired_ = true; }

@@ -62,7 +62,7 @@ void raise_failed_release(core& self, record& ended, bool was_held)
         }
     }
     if (silent)
-        why = unanswered(self);
+        why = unanswered(self, ended);
     if (why) {
         code = why->code;
         context.cause = why->cause;
@@ -259,7 +259,7 @@ void report_extended(core& self, const record& held, const std::optional<extend_
         }
     }
     if (!code) {
-        why = why ? why : unanswered(self);
+        why = why ? why : unanswered(self, held);
         code = why->code;
         context.cause = why->cause;
         context.detail = why->detail;

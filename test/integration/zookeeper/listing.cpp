@@ -46,6 +46,22 @@ BOOST_AUTO_TEST_CASE(pages_are_small_and_tell_each_lock_once)
     }
 }
 
+BOOST_AUTO_TEST_CASE(shutdown_beside_a_list_ends_when_that_has_ended)
+{
+    one_server f;
+    auto& holder = f.add(f.options());
+    auto held = take(f, holder, 600);
+    // A close has the operation timeout for what is still under way.
+    const locker reader(f.make_adapter(f.options()), {.operation_timeout = 10min});
+    BOOST_TEST(!f.run(reader.is_locked("other")));
+    auto listed = start(f.io, reader.list());
+    run_ready(f.io);
+    BOOST_TEST(!listed.done());
+    auto ends = start(f.io, reader.shutdown(1h));
+    BOOST_TEST(ends.get(f.io).clean());
+    BOOST_TEST(listed.get(f.io).size() == held.size());
+}
+
 BOOST_AUTO_TEST_CASE(foreign_cursors_are_refused)
 {
     asio::io_context io;

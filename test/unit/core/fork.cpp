@@ -132,12 +132,28 @@ BOOST_AUTO_TEST_CASE(what_is_being_given_back_is_the_parents_to_settle)
     BOOST_TEST(on.locker->stats().settling == 2U);
     pretend_to_be_forked(on.io());
     on.script->forget_calls();
-    COLOCK_THROWS(release_error, errc::outcome_unknown, (given.get(on.io()), 0));
+    COLOCK_THROWS(release_error, errc::forked, (given.get(on.io()), 0));
     on.script->deliver();
     on.advance(10min);
     BOOST_TEST(sent(*on.script) == 0U);
     BOOST_TEST(on.locker->stats().settling == 0U);
     BOOST_TEST(on.run(on.locker->shutdown(1s)).clean());
+    BOOST_TEST(on.idle());
+}
+
+BOOST_AUTO_TEST_CASE(extend_that_is_under_way_ends_with_forked)
+{
+    rig on(behind::elsewhere);
+    auto held = on.acquire("a");
+    on.script->next(operation::extend, step::hold());
+    auto extended = on.start(held.extend(30s));
+    on.ready();
+    auto queued = on.start(held.extend(40s));
+    on.ready();
+    pretend_to_be_forked(on.io());
+    COLOCK_THROWS(extend_error, errc::forked, (extended.get(on.io()), 0));
+    COLOCK_THROWS(extend_error, errc::not_held, (queued.get(on.io()), 0));
+    on.script->deliver();
     BOOST_TEST(on.idle());
 }
 

@@ -328,9 +328,27 @@ BOOST_AUTO_TEST_CASE(whoever_uses_it_after_a_close_has_it_as_before)
     BOOST_TEST((step(event::wanted) == kind::connect));
     BOOST_TEST(step.plan.closes());
     static_cast<void>(step(event::opened));
+    // The close has not ended yet.
+    step.plan.reopen();
+    BOOST_TEST(step.plan.closes());
+    BOOST_TEST((step(event::turn, nobody) == kind::rest));
+    BOOST_TEST(step.plan.finish_close(step.now, {.others_open = false}));
+    step.open();
     step.plan.reopen();
     BOOST_TEST(!step.plan.closes());
     BOOST_TEST((step(event::turn, nobody) == kind::none));
+}
+
+BOOST_AUTO_TEST_CASE(request_during_a_close_does_not_keep_the_connection)
+{
+    steps step;
+    step.open();
+    step.plan.close(start + 1h);
+    step.plan.reopen();
+    BOOST_TEST((step(event::turn, busy) == kind::none));
+    BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = false}));
+    BOOST_TEST((step(event::turn, nobody) == kind::rest));
+    BOOST_TEST(step.plan.finish_close(step.now, {.others_open = false}));
 }
 
 BOOST_AUTO_TEST_CASE(a_timer_is_armed_for_as_long_as_it_makes_a_difference)
