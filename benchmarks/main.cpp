@@ -66,7 +66,8 @@ try {
             .value("keys", settings.keys, "N", "keys of the load; default: 1000", 1, 1'000'000)
             .value("seconds", settings.seconds, "S", "of each part of the run; default: 2", 0.01, 3600.0)
             .value("part", settings.part, "NAME",
-                "only uncontended, waiters, hand-off, load or (by name alone) listing; in memory also verbs, allocations or "
+                "only uncontended, waiters, hand-off, load or (by name alone) listing; in memory also verbs, "
+                "allocations or "
                 "threads, elsewhere forms, on Redis contended, "
                 "stalls or growth, on ZooKeeper contended, processes, fail-over, crowds or stalls; default: all")
             .value("peers", settings.peers, "FILE",
