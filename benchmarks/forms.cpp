@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 namespace bench {
 namespace {
 
-/// What each worker does again and again, with a key of its own.
+/// The work of one pair. Each worker repeats it with keys that no other worker uses.
 using step = std::function<asio::awaitable<void>(const std::string& key)>;
 
 asio::awaitable<void> repeat(const race& of, const step& one, progress& counted, std::size_t number)
@@ -40,7 +40,7 @@ struct form
 {
     std::string name;
     step work;
-    /// Of each round: the loop thread's microseconds for each pair.
+    /// CPU time of the event loop's thread per pair, one entry for each round.
     std::vector<double> cpu_us{};
 };
 

@@ -6,8 +6,8 @@
 
 namespace bench {
 
-/// What the forms in which a lock is used cost the client on a remote backend, beside the bare pair of acquire and
-/// release.
+/// Measures the client's CPU time per lock for `with_lock`, deadlines and `async_` functions on a remote backend, next
+/// to that of a plain acquire and release.
 void measure_forms(const options& settings, report& found);
 
 } // namespace bench

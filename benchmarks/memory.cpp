@@ -122,7 +122,7 @@ asio::awaitable<void> coroutine_bodies(colock::locker& locker, key_cycle& keys, 
         co_await locker.with_lock(keys.next(), []() -> asio::awaitable<void> { co_return; });
 }
 
-// What Asio itself takes for the forms above.
+// The same work without a lock: the part of the rows above that is Asio's.
 
 asio::awaitable<void> nothing_at_all()
 {
@@ -381,7 +381,7 @@ void measure_hand_off(report& found)
     found.add({"hand-offs per second of CPU", 1e9 / median(costs), "/s"});
 }
 
-/// Pairs per second of so many threads on one locker, each with a context and keys of its own.
+/// Returns the pairs per second of `count` threads on one locker. Each thread has an io_context and keys of its own.
 double pairs_of_threads(std::size_t count, std::chrono::duration<double> time)
 {
     asio::io_context home{1};
@@ -416,7 +416,7 @@ double pairs_of_threads(std::size_t count, std::chrono::duration<double> time)
     return static_cast<double>(pairs) / taken.count();
 }
 
-/// Last of all: from the first thread on, mutexes and reference counts are real.
+/// Has to run last: colock leaves out the locking of mutexes until the process has started a thread.
 void measure_threads(const options& settings, report& found)
 {
     std::vector<double> one;

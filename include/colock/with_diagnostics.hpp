@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/wrapped_handler.hpp>
 #include <colock/error.hpp>
 
 #include <boost/asio/associated_executor.hpp>
@@ -15,7 +16,7 @@
 namespace colock {
 namespace asio = boost::asio;
 
-/// What an operation tells of its failure beside the error_code.
+/// The details of a failed operation.
 struct diagnostics
 {
     /// The exception that the plain verb would have thrown: a colock::error, or a system_error with
@@ -23,46 +24,46 @@ struct diagnostics
     std::exception_ptr failure{};
 };
 
-/// Completes with `void(std::exception_ptr, T)` where the operation completes with `void(error_code, T)`. The exception
-/// of an `async_` function of colock is what the plain verb would throw, with key, backend, cause and detail; that of
-/// any other operation is a system_error with its code. Other signatures are left as they are. A success allocates
-/// nothing.
+/// The completion token that `with_diagnostics(token)` returns.
 template <class CompletionToken>
 struct with_diagnostics_t
 {
     CompletionToken token;
 };
 
-/// As Boost.MySQL's function of that name.
+/// Makes an operation complete with `void(std::exception_ptr, T)` instead of `void(error_code, T)`. The exception of an
+/// `async_` function of colock is the one that the plain verb would throw, with key, backend, cause and detail. The
+/// exception of any other operation is a system_error with its code. Other signatures do not change. A success
+/// allocates nothing. Boost.MySQL has a function of the same name and purpose.
 ///
 ///     co_await locker.async_acquire("report", asio::cancel_after(2s, with_diagnostics(asio::deferred)));
 ///
-/// It may stand inside of other adapters, or around them.
+/// It may be nested inside other token adapters, or contain them.
 template <class CompletionToken>
 [[nodiscard]] constexpr with_diagnostics_t<std::decay_t<CompletionToken>> with_diagnostics(CompletionToken&& token)
 {
     return {std::forward<CompletionToken>(token)};
 }
 
-/// The token of an `async_` function for which none is named: what it returns can be awaited, and throws what the plain
+/// The default completion token of each `async_` function. Its result can be awaited, and then throws what the plain
 /// verb throws.
 using default_token = with_diagnostics_t<asio::deferred_t>;
 
-/// Completes as `CompletionToken` does, and writes into `told` before that.
+/// The completion token that `with_diagnostics(output, token)` returns.
 template <class CompletionToken>
-struct with_diagnostics_in_t
+struct with_diagnostics_output_t
 {
     CompletionToken token;
-    diagnostics* told;
+    diagnostics* output;
 };
 
-/// Leaves the signature of the operation as it is, and writes what the operation tells into `told` right before it
-/// invokes the handler. `told` must live until then.
+/// Leaves the signature of an operation as it is. Clears `output` when the operation is initiated, and stores the
+/// failure in it right before the handler is invoked. `output` must live until then.
 template <class CompletionToken>
-[[nodiscard]] constexpr with_diagnostics_in_t<std::decay_t<CompletionToken>> with_diagnostics(
-    diagnostics& told, CompletionToken&& token)
+[[nodiscard]] constexpr with_diagnostics_output_t<std::decay_t<CompletionToken>> with_diagnostics(
+    diagnostics& output, CompletionToken&& token)
 {
-    return {std::forward<CompletionToken>(token), &told};
+    return {std::forward<CompletionToken>(token), &output};
 }
 
 namespace detail {
@@ -70,7 +71,8 @@ namespace detail {
 template <class T, class Default>
 struct associated_diagnostics;
 
-/// Not found in `T` itself; `asio::associator` looks into the handlers that it wraps.
+/// The default where neither `T` nor a handler that `T` wraps has diagnostics. `asio::associator` finds the wrapped
+/// handler.
 template <class T, class Default, class = void>
 struct associated_diagnostics_of
 {
@@ -85,63 +87,94 @@ struct associated_diagnostics_of<T, Default,
 {
 };
 
-/// Where a handler wants its diagnostics to be written; null: nowhere. An associator, as those of Asio.
+/// Returns where the failure of the operation is to be stored for a handler, or null. An associator, as those of Asio.
 template <class T, class Default = diagnostics*>
 struct associated_diagnostics : associated_diagnostics_of<T, Default>
 {
 };
 
-/// The handler of `with_diagnostics(token)`. An operation that tells only a code gets an exception with it.
-template <class Handler>
-struct diagnosed_handler
+/// The failure of an operation that completes with `code`, of which `known` is what the operation has stored.
+[[nodiscard]] inline std::exception_ptr failure_of(const error_code& code, std::exception_ptr known)
 {
+    if (code && !known)
+        return std::make_exception_ptr(boost::system::system_error(code));
+    return known;
+}
+
+/// The handler of `with_diagnostics(token)`.
+template <class Handler>
+struct exception_handler
+{
+    using wrapped_handler_type = Handler;
     Handler handler;
-    /// Written through the associator, to which a handler is const.
-    mutable diagnostics told{};
+    /// Mutable, because an associator sees a const handler.
+    mutable diagnostics stored{};
 
     template <class First, class... Results>
     void operator()(First&& first, Results&&... results)
     {
-        if constexpr (std::is_same_v<std::decay_t<First>, error_code>) {
-            auto failure = std::exchange(told.failure, nullptr);
-            if (first && !failure)
-                failure = std::make_exception_ptr(boost::system::system_error(first));
-            std::move(handler)(std::move(failure), std::forward<Results>(results)...);
-        } else {
+        if constexpr (std::is_same_v<std::decay_t<First>, error_code>)
+            std::move(handler)(failure_of(first, std::move(stored.failure)), std::forward<Results>(results)...);
+        else
             std::move(handler)(std::forward<First>(first), std::forward<Results>(results)...);
-        }
     }
     void operator()() { std::move(handler)(); }
 };
 
-/// The handler of `with_diagnostics(told, token)`.
+/// The handler of `with_diagnostics(output, token)`.
 template <class Handler>
-struct handler_with_diagnostics
+struct diagnostics_output_handler
 {
+    using wrapped_handler_type = Handler;
     Handler handler;
-    diagnostics* told;
+    diagnostics* output;
 
-    template <class... Results>
-    void operator()(Results&&... results)
+    template <class First, class... Results>
+    void operator()(First&& first, Results&&... results)
     {
-        std::move(handler)(std::forward<Results>(results)...);
+        if constexpr (std::is_same_v<std::decay_t<First>, error_code>)
+            output->failure = failure_of(first, std::move(output->failure));
+        else if constexpr (std::is_same_v<std::decay_t<First>, std::exception_ptr>)
+            output->failure = first;
+        std::move(handler)(std::forward<First>(first), std::forward<Results>(results)...);
+    }
+    void operator()() { std::move(handler)(); }
+};
+
+template <class Handler, class Default>
+struct associated_diagnostics<exception_handler<Handler>, Default>
+{
+    using type = diagnostics*;
+    [[nodiscard]] static type get(const exception_handler<Handler>& from, const Default& = {}) noexcept
+    {
+        return &from.stored;
+    }
+};
+template <class Handler, class Default>
+struct associated_diagnostics<diagnostics_output_handler<Handler>, Default>
+{
+    using type = diagnostics*;
+    [[nodiscard]] static type get(const diagnostics_output_handler<Handler>& from, const Default& = {}) noexcept
+    {
+        return from.output;
     }
 };
 
 template <class Signature>
-struct diagnosed_signature
+struct exception_signature
 {
     using type = Signature;
 };
 template <class R, class... Results>
-struct diagnosed_signature<R(error_code, Results...)>
+struct exception_signature<R(error_code, Results...)>
 {
     using type = R(std::exception_ptr, Results...);
 };
+/// `Signature` with a std::exception_ptr in the place of its error_code.
 template <class Signature>
-using diagnosed_signature_t = typename diagnosed_signature<Signature>::type;
+using exception_signature_t = typename exception_signature<Signature>::type;
 
-/// An initiation whose handler is wrapped by `wrap` first.
+/// An initiation that passes the result of `wrap(handler)` to another initiation.
 template <class Initiation, class Wrap>
 struct wrapping_initiation
 {
@@ -165,103 +198,45 @@ struct wrapping_initiation
     }
 };
 
-struct wrap_diagnosed
+template <class Initiation, class Wrap>
+[[nodiscard]] auto wrap_initiation(Initiation&& initiation, Wrap wrap)
 {
-    template <class Handler>
-    [[nodiscard]] auto operator()(Handler&& handler) const
-    {
-        return diagnosed_handler<std::decay_t<Handler>>{std::forward<Handler>(handler)};
-    }
-};
-
-struct wrap_with_diagnostics
-{
-    diagnostics* told;
-
-    template <class Handler>
-    [[nodiscard]] auto operator()(Handler&& handler) const
-    {
-        return handler_with_diagnostics<std::decay_t<Handler>>{std::forward<Handler>(handler), told};
-    }
-};
-
-template <class Handler, class Default>
-struct associated_diagnostics<diagnosed_handler<Handler>, Default>
-{
-    using type = diagnostics*;
-    [[nodiscard]] static type get(const diagnosed_handler<Handler>& from, const Default& = {}) noexcept
-    {
-        return &from.told;
-    }
-};
-template <class Handler, class Default>
-struct associated_diagnostics<handler_with_diagnostics<Handler>, Default>
-{
-    using type = diagnostics*;
-    [[nodiscard]] static type get(const handler_with_diagnostics<Handler>& from, const Default& = {}) noexcept
-    {
-        return from.told;
-    }
-};
+    return wrapping_initiation<std::decay_t<Initiation>, Wrap>{std::forward<Initiation>(initiation), std::move(wrap)};
+}
 
 } // namespace detail
 } // namespace colock
 
 template <class CompletionToken, class... Signatures>
 struct boost::asio::async_result<colock::with_diagnostics_t<CompletionToken>, Signatures...>
-    : async_result<CompletionToken, colock::detail::diagnosed_signature_t<Signatures>...>
+    : async_result<CompletionToken, colock::detail::exception_signature_t<Signatures>...>
 {
     template <class Initiation, class Token, class... Arguments>
     static auto initiate(Initiation&& initiation, Token&& token, Arguments&&... arguments)
     {
-        return async_initiate<colock::detail::diagnosed_signature_t<Signatures>...>(
-            colock::detail::wrapping_initiation<std::decay_t<Initiation>, colock::detail::wrap_diagnosed>{
-                std::forward<Initiation>(initiation), {}},
+        const auto wrap = []<class Handler>(Handler&& handler) {
+            return colock::detail::exception_handler<std::decay_t<Handler>>{std::forward<Handler>(handler)};
+        };
+        return async_initiate<colock::detail::exception_signature_t<Signatures>...>(
+            colock::detail::wrap_initiation(std::forward<Initiation>(initiation), wrap),
             std::forward<Token>(token).token, std::forward<Arguments>(arguments)...);
     }
 };
 
 template <class CompletionToken, class... Signatures>
-struct boost::asio::async_result<colock::with_diagnostics_in_t<CompletionToken>, Signatures...>
+struct boost::asio::async_result<colock::with_diagnostics_output_t<CompletionToken>, Signatures...>
     : async_result<CompletionToken, Signatures...>
 {
     template <class Initiation, class Token, class... Arguments>
     static auto initiate(Initiation&& initiation, Token&& token, Arguments&&... arguments)
     {
+        const auto wrap = [output = token.output]<class Handler>(Handler&& handler) {
+            output->failure = nullptr;
+            return colock::detail::diagnostics_output_handler<std::decay_t<Handler>>{
+                std::forward<Handler>(handler), output};
+        };
         return async_initiate<Signatures...>(
-            colock::detail::wrapping_initiation<std::decay_t<Initiation>, colock::detail::wrap_with_diagnostics>{
-                std::forward<Initiation>(initiation), {token.told}},
+            colock::detail::wrap_initiation(std::forward<Initiation>(initiation), wrap),
             std::forward<Token>(token).token, std::forward<Arguments>(arguments)...);
-    }
-};
-
-template <template <class, class> class Associator, class Handler, class DefaultCandidate>
-struct boost::asio::associator<Associator, colock::detail::diagnosed_handler<Handler>, DefaultCandidate>
-    : Associator<Handler, DefaultCandidate>
-{
-    static typename Associator<Handler, DefaultCandidate>::type get(
-        const colock::detail::diagnosed_handler<Handler>& from) noexcept
-    {
-        return Associator<Handler, DefaultCandidate>::get(from.handler);
-    }
-    static auto get(const colock::detail::diagnosed_handler<Handler>& from, const DefaultCandidate& candidate) noexcept
-    {
-        return Associator<Handler, DefaultCandidate>::get(from.handler, candidate);
-    }
-};
-
-template <template <class, class> class Associator, class Handler, class DefaultCandidate>
-struct boost::asio::associator<Associator, colock::detail::handler_with_diagnostics<Handler>, DefaultCandidate>
-    : Associator<Handler, DefaultCandidate>
-{
-    static typename Associator<Handler, DefaultCandidate>::type get(
-        const colock::detail::handler_with_diagnostics<Handler>& from) noexcept
-    {
-        return Associator<Handler, DefaultCandidate>::get(from.handler);
-    }
-    static auto get(
-        const colock::detail::handler_with_diagnostics<Handler>& from, const DefaultCandidate& candidate) noexcept
-    {
-        return Associator<Handler, DefaultCandidate>::get(from.handler, candidate);
     }
 };

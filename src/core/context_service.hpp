@@ -28,7 +28,7 @@ struct registered_tag;
     return asio::query(executor, asio::execution::context);
 }
 
-/// Whether it runs what is posted to it on the threads of `system_context`.
+/// Returns whether the executor belongs to `asio::system_context`, whose threads a post would start.
 [[nodiscard]] bool is_system(const asio::any_io_executor& executor);
 
 /// A handler that waits for something outside of its own execution context. It is destroyed when that context shuts

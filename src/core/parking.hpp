@@ -63,7 +63,7 @@ public:
     /// Destroys the handler, unless it has been posted already.
     virtual void discard() noexcept = 0;
 
-    /// It was cancelled, and ends instead of being suspended again. Guarded by the core's mutex.
+    /// The wait was cancelled: it ends instead of being suspended again. Guarded by the core's mutex.
     bool is_cancelled = false;
 
 protected:
@@ -119,7 +119,8 @@ private:
     std::optional<Handler> handler_;
 };
 
-/// A cancellation between two suspensions of a coroutine is only recorded, in its state.
+/// Checks for a cancellation that came between two suspensions of a coroutine, and was only recorded in `state`.
+/// \throws boost::system::system_error `operation_aborted`
 inline void throw_if_cancelled(const asio::cancellation_state& state)
 {
     if (state.cancelled() != asio::cancellation_type::none)

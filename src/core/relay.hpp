@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/wrapped_handler.hpp>
 #include <colock/error.hpp>
 
 #include "core/context_service.hpp"
@@ -9,7 +10,6 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
-#include <boost/asio/associator.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -35,24 +35,24 @@ namespace asio = boost::asio;
 
 namespace colock::detail {
 
-/// The completion of a front's coroutine: calls the caller's handler, on that handler's own executor and with its
-/// allocator.
+/// The completion handler of the coroutine of an `async_` function. Calls the caller's handler, on that handler's
+/// executor and with its allocator.
 ///
-/// Its cancellation slot is not the caller's. What co_spawn keeps in a slot refers to the coroutine's strand, and a
-/// strand must not outlive its context, as the caller's signal may: so that is kept in here, and the caller's signal
-/// knows it weakly.
+/// The cancellation slot is not the caller's. The function that co_spawn stores in a slot refers to the coroutine's
+/// strand. A strand must not outlive its context, but the caller's signal may. Therefore the slot belongs to a signal
+/// of this object, and the caller's signal refers to that one weakly.
 template <class Handler>
 class relayed
 {
 public:
     using cancellation_slot_type = asio::cancellation_slot;
-    using handler_type = Handler;
+    using wrapped_handler_type = Handler;
 
     /// Every type means the same to a verb, and a coroutine under co_spawn sees terminal only: so it is sent that one,
     /// which is cheaper than a coroutine around it that changes the filter.
-    explicit relayed(Handler handler) : handler_(std::move(handler))
+    explicit relayed(Handler wrapped) : handler(std::move(wrapped))
     {
-        auto outer = asio::get_associated_cancellation_slot(handler_);
+        auto outer = asio::get_associated_cancellation_slot(handler);
         if (!outer.is_connected())
             return;
         inner_ = std::make_shared<asio::cancellation_signal>();
@@ -66,16 +66,16 @@ public:
     {
         return inner_ ? inner_->slot() : cancellation_slot_type();
     }
-    [[nodiscard]] const Handler& handler() const noexcept { return handler_; }
 
     template <class... Results>
     void operator()(Results... results)
     {
-        std::move(handler_)(std::move(results)...);
+        std::move(handler)(std::move(results)...);
     }
 
+    Handler handler;
+
 private:
-    Handler handler_;
     std::shared_ptr<asio::cancellation_signal> inner_;
 };
 
@@ -270,17 +270,3 @@ void run_front(const asio::any_io_executor& executor, asio::awaitable<T> verb, H
 }
 
 } // namespace colock::detail
-
-template <template <class, class> class Associator, class Handler, class DefaultCandidate>
-struct boost::asio::associator<Associator, colock::detail::relayed<Handler>, DefaultCandidate>
-    : Associator<Handler, DefaultCandidate>
-{
-    static auto get(const colock::detail::relayed<Handler>& completion) noexcept
-    {
-        return Associator<Handler, DefaultCandidate>::get(completion.handler());
-    }
-    static auto get(const colock::detail::relayed<Handler>& completion, const DefaultCandidate& candidate) noexcept
-    {
-        return Associator<Handler, DefaultCandidate>::get(completion.handler(), candidate);
-    }
-};

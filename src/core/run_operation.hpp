@@ -31,7 +31,8 @@
 
 namespace colock::detail {
 
-// An operation that may have to wait (acquire, release and the like) is a state machine: an object with
+// An operation that may have to wait, such as acquire or release, is a state machine. It is an object with these
+// members:
 //
 //   using result_type = ...;
 //   static constexpr bool ends_when_closed;     // its waits end when the locker takes no new acquires any more
@@ -95,8 +96,8 @@ struct local_completion
             std::move(handler)(std::move(failure), result ? *std::move(result) : T());
     }
 
-    /// As Asio's own operations do: a result that is ready goes through the immediate executor, and from there to the
-    /// associated executor, if there is one.
+    /// Follows the rules of Asio's own operations: a result that is ready is dispatched to the immediate executor, and
+    /// from there to the associated executor, if there is one.
     /// \param executor on which the operation runs
     static void deliver(local_completion done, const asio::any_io_executor& executor, bool is_starting,
         std::exception_ptr failure, std::optional<stored_result<T>> result)
@@ -167,7 +168,7 @@ public:
         running_.emplace(std::move(owner), std::forward<Arguments>(arguments)...);
     }
 
-    /// In the initiating function.
+    /// Called once, by the initiating function.
     void start()
     {
         proceed([this] {
@@ -186,7 +187,7 @@ public:
                 is_turn_posted_ = true;
             });
         } catch (...) {
-            // Without memory for its next turn its caller cannot be told.
+            // There is no memory to continue, so the handler is destroyed. docs/guide.md says so.
             give_up();
         }
     }
@@ -254,7 +255,7 @@ private:
             }
         }
         running_.reset();
-        // Given up meanwhile: there was no memory to post its next turn.
+        // The destructors of the operation may have shut down the context, which has destroyed the handler.
         if (!completion_)
             return;
         Completion completion = *std::move(completion_);

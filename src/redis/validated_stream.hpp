@@ -51,6 +51,7 @@ public:
 template <class Handler>
 struct validated_read
 {
+    using wrapped_handler_type = Handler;
     framing* frames;
     const void* read;
     Handler handler;
@@ -76,21 +77,6 @@ using driver_connection = boost::redis::basic_connection<validating_executor>;
 } // namespace colock::redis::detail
 
 #if COLOCK_REDIS_VALIDATES_REPLIES
-
-template <template <class, class> class Associator, class Handler, class DefaultCandidate>
-struct boost::asio::associator<Associator, colock::redis::detail::validated_read<Handler>, DefaultCandidate>
-    : Associator<Handler, DefaultCandidate>
-{
-    static auto get(const colock::redis::detail::validated_read<Handler>& completion) noexcept
-    {
-        return Associator<Handler, DefaultCandidate>::get(completion.handler);
-    }
-    static auto get(
-        const colock::redis::detail::validated_read<Handler>& completion, const DefaultCandidate& candidate) noexcept
-    {
-        return Associator<Handler, DefaultCandidate>::get(completion.handler, candidate);
-    }
-};
 
 /// The stream of Boost.Redis, over TCP, TLS or a Unix socket. Of the names in its `detail` namespace this needs the
 /// stream, its constructor's arguments, and these two functions.

@@ -12,6 +12,7 @@
 #include <boost/asio/use_future.hpp>
 
 #include <future>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_callback_finds_the_exception_in_its_diagnostics)
     for (const bool is_foreign : {false, true}) {
         busy_rig on;
         asio::io_context theirs;
-        diagnostics told;
+        diagnostics output;
         int calls = 0;
         const auto executor = is_foreign ? theirs.get_executor() : on.io().get_executor();
         const auto run_all = [&] {
@@ -146,20 +147,20 @@ BOOST_AUTO_TEST_CASE(a_callback_finds_the_exception_in_its_diagnostics)
             static_cast<void>(theirs.poll());
         };
         on.locker->async_acquire(
-            "k", once, with_diagnostics(told, asio::bind_executor(executor, [&](error_code code, const lock& none) {
+            "k", once, with_diagnostics(output, asio::bind_executor(executor, [&](error_code code, const lock& none) {
                 ++calls;
                 BOOST_TEST((code == errc::retry_exhausted));
                 BOOST_TEST(none.key().empty());
-                check_is_rich(told.failure);
+                check_is_rich(output.failure);
             })));
         run_all();
         BOOST_TEST(calls == 1);
         lock held;
         on.locker->async_acquire(
-            "free", once, with_diagnostics(told, asio::bind_executor(executor, [&](error_code code, lock granted) {
+            "free", once, with_diagnostics(output, asio::bind_executor(executor, [&](error_code code, lock granted) {
                 ++calls;
                 BOOST_TEST(!code);
-                BOOST_TEST((told.failure == nullptr));
+                BOOST_TEST((output.failure == nullptr));
                 held = std::move(granted);
             })));
         run_all();
@@ -183,16 +184,53 @@ BOOST_AUTO_TEST_CASE(release_of_a_lost_lock_throws_its_exception)
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_operation_that_tells_only_a_code_gets_an_exception_with_it)
+BOOST_AUTO_TEST_CASE(diagnostics_of_async_with_lock_have_the_exception_of_the_body)
+{
+    rig on;
+    diagnostics output;
+    int calls = 0;
+    const auto run = [&](auto body) {
+        on.locker->async_with_lock("k", std::move(body), with_diagnostics(output, [&](std::exception_ptr failure) {
+            ++calls;
+            BOOST_TEST((failure == output.failure));
+        }));
+        on.ready();
+    };
+    run([] { throw std::logic_error("broken"); });
+    BOOST_CHECK_THROW(std::rethrow_exception(output.failure), std::logic_error);
+    run([] {});
+    BOOST_TEST((output.failure == nullptr));
+    BOOST_TEST(calls == 2);
+}
+
+BOOST_AUTO_TEST_CASE(operation_with_only_a_code_completes_with_an_exception)
 {
     asio::io_context io;
     asio::steady_timer timer(io, 1h);
     std::exception_ptr failure;
-    timer.async_wait(with_diagnostics([&](std::exception_ptr told) { failure = std::move(told); }));
+    timer.async_wait(with_diagnostics([&](std::exception_ptr output) { failure = std::move(output); }));
     timer.cancel();
     io.run();
     BOOST_TEST_REQUIRE((failure != nullptr));
     COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted, std::rethrow_exception(failure));
+
+    // The output of an earlier operation is cleared.
+    diagnostics output{failure};
+    timer.expires_after(0s);
+    error_code code = asio::error::fault;
+    timer.async_wait(with_diagnostics(output, [&](error_code reached) { code = reached; }));
+    BOOST_TEST((output.failure == nullptr));
+    io.restart();
+    io.run();
+    BOOST_TEST(!code);
+    BOOST_TEST((output.failure == nullptr));
+    timer.expires_after(1h);
+    timer.async_wait(with_diagnostics(output, [&](error_code reached) { code = reached; }));
+    timer.cancel();
+    io.restart();
+    io.run();
+    BOOST_TEST((code == asio::error::operation_aborted));
+    COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted, std::rethrow_exception(output.failure));
 
     bool called = false;
     asio::post(io, with_diagnostics([&] { called = true; }));

@@ -179,6 +179,29 @@ BOOST_AUTO_TEST_CASE(waiting_handler_of_another_context_keeps_that_of_the_locker
     }
 }
 
+BOOST_AUTO_TEST_CASE(waiting_handler_keeps_its_context_at_work_though_no_timer_is_armed)
+{
+    for (const bool is_foreign : {false, true}) {
+        rig on;
+        asio::io_context theirs;
+        lock held = on.acquire("k", {.ttl = 0ms});
+        BOOST_TEST(on.idle());
+        bool called = false;
+        held.async_lost(asio::bind_executor(
+            is_foreign ? theirs.get_executor() : on.io().get_executor(), [&](error_code code, lost_reason reason) {
+                BOOST_TEST(!code);
+                BOOST_TEST((reason == lost_reason::released));
+                called = true;
+            }));
+        BOOST_TEST(!on.idle());
+        static_cast<void>(theirs.poll());
+        BOOST_TEST(theirs.stopped() != is_foreign);
+        held = {};
+        run_both(on.io(), theirs, [&] { return called; });
+        on.check_clean();
+    }
+}
+
 BOOST_AUTO_TEST_CASE(handler_with_a_type_erased_executor_is_invoked_there)
 {
     rig on;

@@ -6,7 +6,6 @@
 #include <colock/options.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
-#include <boost/asio/associator.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 
@@ -60,7 +59,7 @@ concept lock_body = std::move_constructible<Body> && (takes_lock<Body> || std::i
                     !std::is_reference_v<body_result_t<Body>>;
 
 template <class Body>
-using body_signature_t = diagnosed_signature_t<verb_signature_t<body_result_t<Body>>>;
+using body_signature_t = exception_signature_t<verb_signature_t<body_result_t<Body>>>;
 
 /// A body that lives elsewhere, with its result erased. One of the functions is null.
 struct body_ref
@@ -149,6 +148,7 @@ asio::awaitable<void> with_shared_body(
 template <class Handler, class Body>
 struct body_completion
 {
+    using wrapped_handler_type = Handler;
     Handler handler;
     std::shared_ptr<body_slot<Body>> slot;
 
@@ -198,19 +198,3 @@ auto async_with_lock(std::shared_ptr<core> core, asio::any_io_executor executor,
 }
 
 } // namespace colock::detail
-
-template <template <class, class> class Associator, class Handler, class Body, class DefaultCandidate>
-struct boost::asio::associator<Associator, colock::detail::body_completion<Handler, Body>, DefaultCandidate>
-    : Associator<Handler, DefaultCandidate>
-{
-    static typename Associator<Handler, DefaultCandidate>::type get(
-        const colock::detail::body_completion<Handler, Body>& completion) noexcept
-    {
-        return Associator<Handler, DefaultCandidate>::get(completion.handler);
-    }
-    static auto get(
-        const colock::detail::body_completion<Handler, Body>& completion, const DefaultCandidate& candidate) noexcept
-    {
-        return Associator<Handler, DefaultCandidate>::get(completion.handler, candidate);
-    }
-};

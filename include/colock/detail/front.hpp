@@ -1,13 +1,13 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/wrapped_handler.hpp>
 #include <colock/error.hpp>
 #include <colock/with_diagnostics.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_executor.hpp>
-#include <boost/asio/associator.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 
@@ -35,30 +35,31 @@ struct verb_signature<void>
 template <class T>
 using verb_signature_t = typename verb_signature<T>::type;
 
-/// What is told in the library: void(std::exception_ptr, T), or void(std::exception_ptr).
+/// The erased handler of an operation: void(std::exception_ptr, T), or void(std::exception_ptr).
 template <class T>
-using verb_handler = asio::any_completion_handler<diagnosed_signature_t<verb_signature_t<T>>>;
+using verb_handler = asio::any_completion_handler<exception_signature_t<verb_signature_t<T>>>;
 
 /// The code of an operation that ended with `failure`; none if that is null.
 [[nodiscard]] error_code code_of(const std::exception_ptr& failure);
 
-/// Tells a handler the code of its failure, and writes the exception where it wants its diagnostics.
+/// Calls a handler with the code of the failure, and stores the exception in its associated diagnostics.
 template <class Handler>
 struct code_completion
 {
+    using wrapped_handler_type = Handler;
     Handler handler;
 
     template <class... Results>
     void operator()(const std::exception_ptr& failure, Results... results)
     {
-        if (auto* const told = associated_diagnostics<Handler>::get(handler))
-            told->failure = failure;
+        if (auto* const output = associated_diagnostics<Handler>::get(handler))
+            output->failure = failure;
         std::move(handler)(code_of(failure), std::move(results)...);
     }
 };
 
-/// The executor of an initiation. An adapter without a token of its own, such as `cancel_after(2s)`, wraps the token
-/// that it names.
+/// The executor of an initiation. A token adapter without a token of its own, such as `cancel_after(2s)`, wraps the
+/// default token of this executor.
 struct initiation_executor : asio::any_io_executor
 {
     using default_completion_token_type = default_token;
@@ -85,8 +86,8 @@ template <class T>
 void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler,
     const asio::any_io_executor& caller);
 
-/// Invokes `handler` with `failure`, which may be null, on `caller`, its associated executor. At once if
-/// that is empty, or the system executor.
+/// Invokes `handler` with `failure`, which may be null, on `caller`, its associated executor. If that is empty or the
+/// system executor, the handler is invoked before the function returns.
 void end_verb(const std::exception_ptr& failure, verb_handler<void> handler, const asio::any_io_executor& caller);
 
 template <class T, class Start>
@@ -107,7 +108,7 @@ struct operation_initiation
     }
 };
 
-/// An `async_` function. `start` is given `executor`, the handler, and the handler's associated executor.
+/// Implements an `async_` function. Calls `start` with `executor`, the handler, and the handler's associated executor.
 template <class T, class Start, class CompletionToken>
 auto async_operation(asio::any_io_executor executor, Start start, CompletionToken&& completion_token)
 {
@@ -115,7 +116,7 @@ auto async_operation(asio::any_io_executor executor, Start start, CompletionToke
         operation_initiation<T, Start>{initiation_executor(std::move(executor)), std::move(start)}, completion_token);
 }
 
-/// The `async_` function of a coroutine: `verb` is a function object that returns its awaitable.
+/// Implements the `async_` function of a coroutine. `verb` is a function object that returns the awaitable.
 template <class T, class Verb, class CompletionToken>
 auto async_verb(asio::any_io_executor executor, Verb verb, CompletionToken&& completion_token)
 {
@@ -127,19 +128,3 @@ auto async_verb(asio::any_io_executor executor, Verb verb, CompletionToken&& com
 }
 
 } // namespace colock::detail
-
-template <template <class, class> class Associator, class Handler, class DefaultCandidate>
-struct boost::asio::associator<Associator, colock::detail::code_completion<Handler>, DefaultCandidate>
-    : Associator<Handler, DefaultCandidate>
-{
-    static typename Associator<Handler, DefaultCandidate>::type get(
-        const colock::detail::code_completion<Handler>& completion) noexcept
-    {
-        return Associator<Handler, DefaultCandidate>::get(completion.handler);
-    }
-    static auto get(
-        const colock::detail::code_completion<Handler>& completion, const DefaultCandidate& candidate) noexcept
-    {
-        return Associator<Handler, DefaultCandidate>::get(completion.handler, candidate);
-    }
-};

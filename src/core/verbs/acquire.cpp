@@ -66,7 +66,7 @@ std::optional<create_outcome> take_answer(core& self, record& wanted, std::uint3
     return std::move(wanted.outcome());
 }
 
-/// What an acquire and a single attempt have in common.
+/// The common part of an acquire and a single attempt.
 class acquiring_operation
 {
 public:
@@ -80,7 +80,8 @@ protected:
     {
     }
 
-    /// Unless the lock is granted now, the operation takes its time from here on.
+    /// Asks the backend once if it answers inside the call. If the lock is not granted by that, the operation may wait
+    /// from here on.
     [[nodiscard]] step try_at_once()
     {
         started_ = begin_acquire(*core_, *wanted_);
@@ -213,7 +214,7 @@ public:
         throw_if_closed();
         if (!answer)
             return wait_for{wanted_.get(), seen};
-        // What was granted too late is given back by the departure.
+        // The destructor of `leaving_` gives back a grant that came too late.
         if (answer->status != create_status::busy)
             throw_failed(answer->status == create_status::failed ? *answer->error : *too_late_to_use(),
                 context_of(*core_, *wanted_));

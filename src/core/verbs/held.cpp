@@ -72,19 +72,37 @@ void raise_failed_release(core& self, record& ended, bool was_held)
         throw release_error(code, std::move(context));
 }
 
-class release_operation
+/// The common part of the operations on a lock that was granted.
+class lock_operation
+{
+public:
+    static constexpr bool ends_when_closed = false;
+
+    lock_operation(const lock_operation&) = delete;
+    lock_operation& operator=(const lock_operation&) = delete;
+
+    [[nodiscard]] core& owner() const noexcept { return *core_; }
+
+protected:
+    lock_operation(std::shared_ptr<core>&& owner, record::ptr&& held) : core_(std::move(owner)), held_(std::move(held))
+    {
+    }
+    ~lock_operation() = default;
+
+    const std::shared_ptr<core> core_;
+    const record::ptr held_;
+};
+
+class release_operation : public lock_operation
 {
 public:
     using result_type = void;
-    static constexpr bool ends_when_closed = false;
     static constexpr bool checks_cancellation = false;
 
     release_operation(std::shared_ptr<core> owner, record::ptr held, on_failure report)
-        : core_(std::move(owner)), held_(std::move(held)), report_(report)
+        : lock_operation(std::move(owner), std::move(held)), report_(report)
     {
     }
-
-    [[nodiscard]] core& owner() const noexcept { return *core_; }
 
     [[nodiscard]] bool begin()
     {
@@ -113,8 +131,6 @@ public:
     }
 
 private:
-    const std::shared_ptr<core> core_;
-    const record::ptr held_;
     const on_failure report_;
     bool is_quick_ = false;
     release_start begun_;
@@ -267,19 +283,16 @@ void report_extended(core& self, const record& held, const std::optional<extend_
     throw extend_error(code, std::move(context));
 }
 
-class extend_operation
+class extend_operation : public lock_operation
 {
 public:
     using result_type = void;
-    static constexpr bool ends_when_closed = false;
     static constexpr bool checks_cancellation = false;
 
     extend_operation(std::shared_ptr<core> owner, record::ptr held, std::chrono::milliseconds ttl)
-        : core_(std::move(owner)), held_(std::move(held)), ttl_(ttl)
+        : lock_operation(std::move(owner), std::move(held)), ttl_(ttl)
     {
     }
-
-    [[nodiscard]] core& owner() const noexcept { return *core_; }
 
     [[nodiscard]] bool begin()
     {
@@ -304,8 +317,6 @@ public:
     void result() { report_extended(*core_, *held_, *result_); }
 
 private:
-    const std::shared_ptr<core> core_;
-    const record::ptr held_;
     const std::chrono::milliseconds ttl_;
     const std::shared_ptr<std::optional<extend_outcome>> result_ = std::make_shared<std::optional<extend_outcome>>();
     /// Once it has begun: when it gives up on the answer.
@@ -398,18 +409,17 @@ query_start begin_is_valid(core& self, const record::ptr& held,
     return query_start::started;
 }
 
-class is_valid_operation
+class is_valid_operation : public lock_operation
 {
 public:
     using result_type = bool;
-    static constexpr bool ends_when_closed = false;
     static constexpr bool checks_cancellation = false;
 
-    is_valid_operation(std::shared_ptr<core> owner, record::ptr held) : core_(std::move(owner)), held_(std::move(held))
+    is_valid_operation(std::shared_ptr<core> owner, record::ptr held)
+        : lock_operation(std::move(owner), std::move(held))
     {
     }
 
-    [[nodiscard]] core& owner() const noexcept { return *core_; }
     [[nodiscard]] static bool begin() noexcept { return false; }
 
     [[nodiscard]] std::optional<wait_for> advance()
@@ -450,29 +460,24 @@ public:
     }
 
 private:
-    const std::shared_ptr<core> core_;
-    const record::ptr held_;
     const std::shared_ptr<std::optional<valid_outcome>> result_ = std::make_shared<std::optional<valid_outcome>>();
     /// Once the backend was asked: when it gives up on the answer.
     std::optional<lease_clock::time_point> until_;
 };
 
 /// Waits for the end of the lease.
-class lost_operation
+class lost_operation : public lock_operation
 {
 public:
     using result_type = lost_reason;
-    static constexpr bool ends_when_closed = false;
     static constexpr bool checks_cancellation = true;
 
-    lost_operation(std::shared_ptr<core> owner, record::ptr held) : core_(std::move(owner)), held_(std::move(held))
+    lost_operation(std::shared_ptr<core> owner, record::ptr held) : lock_operation(std::move(owner), std::move(held))
     {
         const std::lock_guard guard(core_->mutex);
         held_->plan.listener_enters();
         reschedule();
     }
-    lost_operation(const lost_operation&) = delete;
-    lost_operation& operator=(const lost_operation&) = delete;
     ~lost_operation()
     {
         const std::lock_guard guard(core_->mutex);
@@ -480,7 +485,6 @@ public:
         reschedule();
     }
 
-    [[nodiscard]] core& owner() const noexcept { return *core_; }
     [[nodiscard]] static bool begin() noexcept { return false; }
 
     [[nodiscard]] std::optional<wait_for> advance()
@@ -505,8 +509,6 @@ private:
             core_->leased.reschedule(*held_);
     }
 
-    const std::shared_ptr<core> core_;
-    const record::ptr held_;
     std::optional<lost_reason> reason_;
 };
 

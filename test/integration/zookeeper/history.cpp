@@ -15,7 +15,8 @@ namespace {
 
 struct forgetful_server : one_server
 {
-    static constexpr std::chrono::milliseconds usual = 6s;
+    /// Long enough for a session to survive the start of other servers on the same processors.
+    static constexpr std::chrono::milliseconds usual = 10s;
 
     /// As many transactions that the server may lose later, at least.
     void do_something(const locker& by)
