@@ -105,7 +105,7 @@ struct associated_diagnostics : associated_diagnostics_of<T, Default>
 template <class Handler>
 struct exception_handler
 {
-    using wrapped_handler_type = Handler;
+    using wrapped_handler_type = wrapped_handler<Handler>;
     Handler handler;
     /// Mutable, because an associator sees a const handler.
     mutable diagnostics stored{};
@@ -125,7 +125,7 @@ struct exception_handler
 template <class Handler>
 struct diagnostics_output_handler
 {
-    using wrapped_handler_type = Handler;
+    using wrapped_handler_type = wrapped_handler<Handler>;
     Handler handler;
     diagnostics* output;
 

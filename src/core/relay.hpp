@@ -46,7 +46,7 @@ class relayed
 {
 public:
     using cancellation_slot_type = asio::cancellation_slot;
-    using wrapped_handler_type = Handler;
+    using wrapped_handler_type = wrapped_handler<Handler>;
 
     /// Every type means the same to a verb, and a coroutine under co_spawn sees terminal only: so it is sent that one,
     /// which is cheaper than a coroutine around it that changes the filter.

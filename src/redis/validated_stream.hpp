@@ -17,8 +17,9 @@
 #include "redis/framing.hpp"
 #include "remote/resolve.hpp"
 
+#include <colock/detail/wrapped_handler.hpp>
+
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/associator.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/redis/connection.hpp>
@@ -51,7 +52,7 @@ public:
 template <class Handler>
 struct validated_read
 {
-    using wrapped_handler_type = Handler;
+    using wrapped_handler_type = colock::detail::wrapped_handler<Handler>;
     framing* frames;
     const void* read;
     Handler handler;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <colock/detail/front.hpp>
+#include <colock/detail/wrapped_handler.hpp>
 #include <colock/lock.hpp>
 #include <colock/options.hpp>
 
@@ -148,7 +149,7 @@ asio::awaitable<void> with_shared_body(
 template <class Handler, class Body>
 struct body_completion
 {
-    using wrapped_handler_type = Handler;
+    using wrapped_handler_type = wrapped_handler<Handler>;
     Handler handler;
     std::shared_ptr<body_slot<Body>> slot;
 

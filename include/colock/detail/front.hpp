@@ -46,7 +46,7 @@ using verb_handler = asio::any_completion_handler<exception_signature_t<verb_sig
 template <class Handler>
 struct code_completion
 {
-    using wrapped_handler_type = Handler;
+    using wrapped_handler_type = wrapped_handler<Handler>;
     Handler handler;
 
     template <class... Results>

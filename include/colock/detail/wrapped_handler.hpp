@@ -5,8 +5,14 @@
 
 namespace colock::detail {
 
-/// A completion handler with another one in its member `handler`. It says so by the type `wrapped_handler_type`, and
-/// then has the associated characteristics of that handler: executor, allocator, cancellation slot and so on.
+/// The type of a handler that another one wraps. The alias exists so that a wrapper which does not include this header,
+/// and so would not have the associator below, does not compile.
+template <class Handler>
+using wrapped_handler = Handler;
+
+/// A completion handler with another one in its member `handler`, whose type it names in `wrapped_handler_type` by
+/// `wrapped_handler`. It has the associated characteristics of that handler: executor, allocator, cancellation slot and
+/// so on.
 template <class Handler>
 concept handler_wrapper = requires(const Handler& wrapper) {
     typename Handler::wrapped_handler_type;
