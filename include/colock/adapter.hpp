@@ -146,15 +146,20 @@ public:
     /// Closes connections as soon as nobody needs them. After `deadline` what is not sent fails, and what is not
     /// answered is given up. The adapter stays usable.
     virtual void start_close(lease_clock::duration deadline, completion<closed> done);
+    /// A locker was made while a close was under way, or right before it: the close ends now, and nothing is closed or
+    /// given up for it any more. Called from any thread. Does nothing by default, which is right where `start_close`
+    /// ends no operation of others.
+    virtual void cancel_close() noexcept {}
 
     /// Who is told of the backend's own events, beside each locker's observer. Kept weakly. If the backend can be
     /// reached, it is told so at once.
     void attach(const std::shared_ptr<observer>& listener);
     /// Keeps `watcher` weakly.
     void watch_contact(const std::shared_ptr<contact_watcher>& watcher);
-    /// Counted by each locker for itself; remove_user is true when the last has gone.
+    /// Counted by each locker for itself; the first one cancels a close. remove_user is true when the last has gone.
     void add_user() noexcept;
     [[nodiscard]] bool remove_user() noexcept;
+    [[nodiscard]] bool has_users() const noexcept;
     /// How often a lost connection was made anew.
     [[nodiscard]] std::uint64_t reconnects() const noexcept;
     /// Nothing was sent to the backend before: the time that `notify_ready` was told first. A lease that was asked for

@@ -184,12 +184,18 @@ void adapter::watch_contact(const std::shared_ptr<contact_watcher>& watcher)
 
 void adapter::add_user() noexcept
 {
-    listeners_->users.fetch_add(1, std::memory_order_relaxed);
+    if (listeners_->users.fetch_add(1, std::memory_order_acq_rel) == 0)
+        cancel_close();
 }
 
 bool adapter::remove_user() noexcept
 {
     return listeners_->users.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
+bool adapter::has_users() const noexcept
+{
+    return listeners_->users.load(std::memory_order_acquire) != 0;
 }
 
 std::uint64_t adapter::reconnects() const noexcept

@@ -419,6 +419,11 @@ public:
             });
         }
     }
+    void cancel_close() noexcept override
+    {
+        for (const auto& each : nodes_)
+            each->cancel_close();
+    }
 
 private:
     class relay final : public observer

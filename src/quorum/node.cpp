@@ -183,6 +183,20 @@ void node::close(lease_clock::duration deadline, completion<closed> done)
         close_if_done();
 }
 
+void node::cancel_close() noexcept
+{
+    std::vector<completion<closed>> closing;
+    {
+        const std::lock_guard guard(mutex_);
+        closing.swap(closing_);
+        close_by_ = time_point::max();
+        give_up_by_ = time_point::max();
+    }
+    backend_->cancel_close();
+    for (auto& each : closing)
+        each(closed{});
+}
+
 void node::close_if_done()
 {
     {

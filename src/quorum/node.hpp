@@ -46,6 +46,7 @@ public:
 
     /// Tries what is left for as long as the backend may take to answer, gives up the rest, then closes the backend.
     void close(lease_clock::duration deadline, completion<closed> done);
+    void cancel_close() noexcept;
 
     void context_shutdown() noexcept override;
     void context_forked() noexcept override;

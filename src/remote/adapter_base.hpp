@@ -113,6 +113,7 @@ public:
     {
         client_->close(deadline, std::move(done));
     }
+    void cancel_close() noexcept final { client_->cancel_close(); }
 
     void on_connecting(std::string_view address) noexcept final { notify_connecting(address); }
     void on_connecting_ended() noexcept final { end_connecting(); }

@@ -112,15 +112,36 @@ void client_base::finish_close() noexcept
     const auto now = current_usage();
     if (now.owes_news || !requests().plan().finish_close(lease_clock::now(), surroundings(now)))
         return;
-    auto told = std::exchange(run.closing, {});
+    tell_closed();
+}
+
+void client_base::tell_closed() noexcept
+{
+    auto told = std::exchange(runtime_->closing, {});
     // The turns that it took are taken no more.
     arm_turn();
     for (auto& each : told)
         each(closed{});
 }
 
+void client_base::cancel_close() noexcept
+{
+    if (!closes_.exchange(false))
+        return;
+    try {
+        on_strand(*this, [](client_base& self) {
+            self.requests().plan().cancel_close();
+            self.tell_closed();
+        });
+    } catch (...) {
+        // Without memory the close goes on.
+        closes_ = true;
+    }
+}
+
 void client_base::close(lease_clock::duration deadline, completion<closed> done)
 {
+    closes_ = true;
     on_strand(*this, [deadline, done = std::move(done)](client_base& self) mutable {
         self.runtime_->closing.push_back(std::move(done));
         self.requests().plan().close(saturating_add(lease_clock::now(), deadline));

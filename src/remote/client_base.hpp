@@ -60,6 +60,8 @@ public:
 
     /// Closes what nobody needs, and ends at the latest after `deadline`.
     void close(lease_clock::duration deadline, completion<closed> done);
+    /// Ends a close that is under way: somebody uses the client again.
+    void cancel_close() noexcept;
     /// The adapter is gone: nothing is kept beyond what is under way.
     void retire() noexcept;
 
@@ -168,6 +170,7 @@ private:
     };
 
     void listen_soon();
+    void tell_closed() noexcept;
     [[nodiscard]] connection_plan::demand demand(const usage& now) const noexcept;
     [[nodiscard]] connection_plan::surroundings surroundings(const usage& now) const noexcept;
     void turn(lease_clock::duration stood_still);
@@ -179,6 +182,8 @@ private:
     /// Guards whether there is a runtime.
     mutable colock::detail::light_mutex mutex_;
     std::unique_ptr<runtime> runtime_;
+    /// A close may be under way.
+    std::atomic<bool> closes_{false};
     /// Threads that are posting to the strand. Increased under the mutex.
     std::atomic<unsigned> posting_{0};
 };

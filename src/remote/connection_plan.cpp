@@ -156,6 +156,12 @@ void connection_plan::close(lease_clock::time_point by) noexcept
     close_by_ = std::min(close_by_, by);
 }
 
+void connection_plan::cancel_close() noexcept
+{
+    closes_ = false;
+    close_by_ = lease_clock::time_point::max();
+}
+
 bool connection_plan::finish_close(lease_clock::time_point now, surroundings beside) noexcept
 {
     const bool all_closed = phase_ == phase::idle && !beside.others_open;

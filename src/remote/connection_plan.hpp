@@ -113,6 +113,7 @@ public:
 
     /// Closed as soon as nobody needs it, until somebody wants it again.
     void close(lease_clock::time_point by) noexcept;
+    void cancel_close() noexcept;
     [[nodiscard]] bool closes() const noexcept { return closes_; }
     /// The time that the close was given is over: what is unsent fails, and no answer is waited for.
     [[nodiscard]] bool out_of_time(lease_clock::time_point now) const noexcept { return close_by_ <= now; }

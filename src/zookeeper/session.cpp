@@ -232,8 +232,11 @@ bool session::takes_greeting()
     auto& socket = runtime_->line.socket();
     std::array<std::byte, longest_greeting> room{};
     const auto came = socket.peek(room);
-    const auto what = judge_greeting(came, life_.id() != 0);
-    const auto wanted = what == greeting::part ? size_of_greeting(came) : 1;
+    // In the child of a fork, packets of the parent's connection may wake us.
+    if (!came)
+        return false;
+    const auto what = judge_greeting(*came, life_.id() != 0);
+    const auto wanted = what == greeting::part ? size_of_greeting(*came) : 1;
     const bool has_more = wanted > socket.wakes_at();
     socket.wake_at(wanted);
     if (what == greeting::part && has_more)

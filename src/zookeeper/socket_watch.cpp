@@ -82,15 +82,19 @@ void socket_watch::wake_at(std::size_t bytes) noexcept
         ::setsockopt(own_->native_handle(), SOL_SOCKET, SO_RCVLOWAT, &value, sizeof value);
 }
 
-std::span<std::byte> socket_watch::peek(std::span<std::byte> into) noexcept
+std::optional<std::span<std::byte>> socket_watch::peek(std::span<std::byte> into) noexcept
 {
-    const auto got = own_ ? ::recv(own_->native_handle(), into.data(), into.size(), MSG_PEEK | MSG_DONTWAIT) : -1;
-    return into.first(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return receive(into, MSG_PEEK);
 }
 
 std::optional<std::span<std::byte>> socket_watch::take(std::span<std::byte> into) noexcept
 {
-    const auto got = own_ ? ::recv(own_->native_handle(), into.data(), into.size(), MSG_DONTWAIT) : 0;
+    return receive(into, 0);
+}
+
+std::optional<std::span<std::byte>> socket_watch::receive(std::span<std::byte> into, int flags) noexcept
+{
+    const auto got = own_ ? ::recv(own_->native_handle(), into.data(), into.size(), flags | MSG_DONTWAIT) : 0;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return std::nullopt;
     return into.first(got > 0 ? static_cast<std::size_t>(got) : 0);

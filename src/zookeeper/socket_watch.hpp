@@ -60,9 +60,9 @@ public:
     /// A wait to read does not end before so many bytes are there, or the other side has ended.
     void wake_at(std::size_t bytes) noexcept;
     [[nodiscard]] std::size_t wakes_at() const noexcept { return wakes_at_; }
-    /// What is there to be read, and stays so; empty: nothing.
-    [[nodiscard]] std::span<std::byte> peek(std::span<std::byte> into) noexcept;
-    /// Reads it; nothing: there is no more; empty: the other side has ended.
+    /// What is there to be read, and stays so; nothing: there is no more yet; empty: the other side has ended.
+    [[nodiscard]] std::optional<std::span<std::byte>> peek(std::span<std::byte> into) noexcept;
+    /// Reads it; the same otherwise.
     [[nodiscard]] std::optional<std::span<std::byte>> take(std::span<std::byte> into) noexcept;
     /// All of it, or false.
     [[nodiscard]] bool put(std::span<const std::byte> from) noexcept;
@@ -76,6 +76,7 @@ private:
 
     /// Nothing, if there can be none.
     [[nodiscard]] std::optional<descriptor> copy_of(int socket) const;
+    [[nodiscard]] std::optional<std::span<std::byte>> receive(std::span<std::byte> into, int flags) noexcept;
 
     asio::any_io_executor executor_;
     std::optional<descriptor> own_;

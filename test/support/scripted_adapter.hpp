@@ -206,6 +206,9 @@ public:
     [[nodiscard]] std::string export_ticket(const claim& held) const override;
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override;
     void start_close(lease_clock::duration deadline, completion<closed> done) override;
+    void cancel_close() noexcept override { ++cancelled_closes; }
+
+    int cancelled_closes = 0;
 
 private:
     struct state;

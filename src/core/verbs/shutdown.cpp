@@ -17,10 +17,12 @@ void detach_from_backend(core& self, lease_clock::duration patience, completion<
         const std::lock_guard guard(self.mutex);
         is_last = !std::exchange(self.detached, true) && self.backend->remove_user() && !self.dead;
     }
-    if (is_last)
-        self.backend->start_close(patience, std::move(done));
-    else
-        done(closed{});
+    if (!is_last)
+        return done(closed{});
+    self.backend->start_close(patience, std::move(done));
+    // Another locker may have been made by another thread before the close began.
+    if (self.backend->has_users())
+        self.backend->cancel_close();
 }
 
 struct close_state : notice

@@ -15,6 +15,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include <sys/wait.h>
+
 namespace colock::testing {
 
 BOOST_FIXTURE_TEST_SUITE(zookeeper_faults, one_server)
@@ -397,6 +399,42 @@ BOOST_AUTO_TEST_CASE(what_a_child_asks_for_is_its_own_wherever_its_parent_was)
         io.notify_fork(asio::execution_context::fork_parent);
         BOOST_TEST(wait_for(child) == 0, "after " << steps << " steps");
         run(asked.get(io).release(on_failure::raise));
+    }
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(child_of_a_fork_connects_while_its_parent_works)
+{
+    for (int round = 0; round < 5; ++round) {
+        auto& on = add();
+        bool stops = false;
+        const auto work = [&](std::string key) -> asio::awaitable<void> {
+            while (!stops) {
+                auto held = co_await on.acquire(key);
+                co_await held.release(on_failure::raise);
+            }
+        };
+        std::vector<running<void>> working;
+        for (int i = 0; i < 16; ++i)
+            working.push_back(start(io, work("parent " + std::to_string(i))));
+        const auto begun = lease_clock::now();
+        until([&] { return lease_clock::now() - begun > 50ms; });
+        io.notify_fork(asio::execution_context::fork_prepare);
+        const auto child = in_child([&] {
+            stops = true;
+            io.notify_fork(asio::execution_context::fork_child);
+            if (!run(on.try_acquire("child")))
+                throw std::runtime_error("the child was not granted a lock that is free");
+            run(on.shutdown(5s));
+        });
+        io.notify_fork(asio::execution_context::fork_parent);
+        int status = 0;
+        until([&] { return ::waitpid(child, &status, WNOHANG) == child; });
+        BOOST_TEST(status == 0);
+        stops = true;
+        for (auto& each : working)
+            each.get(io);
+        run(on.shutdown(5s));
     }
     check_end();
 }

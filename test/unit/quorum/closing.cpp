@@ -49,6 +49,23 @@ BOOST_AUTO_TEST_CASE(closing_gives_up_the_rest_and_says_so)
     BOOST_TEST(standing() == "002");
 }
 
+BOOST_AUTO_TEST_CASE(cancelled_close_ends_and_gives_nothing_up)
+{
+    leave_on(c, 1h);
+    auto closes = start(io(), on->backend().close(1min));
+    ready();
+    BOOST_TEST(!closes.done());
+    on->backend().cancel_close();
+    ready();
+    BOOST_TEST(closes.done());
+    BOOST_TEST(nodes[c]->cancelled_closes == 1);
+    comes_back(c);
+    pass(patience + 300ms);
+    BOOST_TEST(nodes[c]->count(operation::close) == 0U);
+    BOOST_TEST(unproven() == 0U);
+    BOOST_TEST(standing() == "000");
+}
+
 BOOST_AUTO_TEST_CASE(closing_waits_for_what_is_under_way)
 {
     const auto claim = driver::exclusive("k", 1h);

@@ -339,6 +339,17 @@ BOOST_AUTO_TEST_CASE(whoever_uses_it_after_a_close_has_it_as_before)
     BOOST_TEST((step(event::turn, nobody) == kind::none));
 }
 
+BOOST_AUTO_TEST_CASE(cancelled_close_keeps_the_connection)
+{
+    steps step;
+    step.open();
+    step.plan.close(start + 1s);
+    step.plan.cancel_close();
+    BOOST_TEST(!step.plan.closes());
+    BOOST_TEST(!step.plan.out_of_time(step.now + 1000h));
+    BOOST_TEST((step(event::turn, nobody) == kind::none));
+}
+
 BOOST_AUTO_TEST_CASE(request_during_a_close_does_not_keep_the_connection)
 {
     steps step;
