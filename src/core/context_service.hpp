@@ -59,7 +59,7 @@ protected:
     virtual ~pending_handler() = default;
 
     /// Calls `post`, which moves the handler to its executor, unless the handler has been completed or abandoned. The
-    /// context cannot shut down meanwhile. The caller keeps the object.
+    /// context cannot shut down meanwhile. If `post` throws, it is not completed. The caller keeps the object.
     template <class Function>
     void complete(Function post);
 
@@ -118,11 +118,12 @@ template <class Function>
 void pending_handler::complete(Function post)
 {
     const std::lock_guard guard(registry_->mutex_);
-    if (!std::exchange(registered_, false))
+    if (!registered_)
         return;
+    post();
+    registered_ = false;
     registry_->handlers_.erase(registry_->handlers_.iterator_to(*this));
     intrusive_ptr_release(this);
-    post();
 }
 
 /// One per execution context: knows its members, weakly, and the handlers that wait outside of it.

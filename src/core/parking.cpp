@@ -6,13 +6,59 @@
 #include <boost/asio/error.hpp>
 
 #include <mutex>
+#include <new>
 #include <utility>
 
 namespace colock::detail {
 
+class waiter::continuation
+{
+public:
+    continuation(ptr of, error_code why) : of_(std::move(of)), why_(why) {}
+    continuation(continuation&&) noexcept = default;
+    continuation& operator=(continuation&&) = delete;
+    ~continuation()
+    {
+        // A registry's mutex is held while it is posted.
+        if (of_ && of_->is_posted_)
+            of_->drop();
+    }
+    void operator()()
+    {
+        const ptr kept = std::move(of_);
+        kept->go_on(why_);
+    }
+
+private:
+    ptr of_;
+    error_code why_;
+};
+
+void waiter::resume(error_code why)
+{
+    complete([&] {
+        is_posted_ = false;
+        asio::post(executor(), continuation(this, why));
+        is_posted_ = true;
+    });
+}
+
 void waiter::forget() noexcept
 {
     owner_.forget(*this);
+}
+
+void shard::wake_later(waiter& suspended_again) noexcept
+{
+    const std::lock_guard guard(mutex);
+    intrusive_ptr_add_ref(&suspended_again);
+    late_wakes.waiters.push_back(suspended_again);
+    suspended.push_back(suspended_again);
+    try {
+        timers.schedule(late_wakes, lease_clock::now());
+    } catch (const std::bad_alloc&) {
+        // It is due whenever the timer turns next.
+    }
 }
 
 void core::cancel_by(asio::cancellation_slot slot, const waiter::ptr& place)
@@ -46,7 +92,7 @@ void core::suspend(
             // From the end of the guard on, another thread may resume the coroutine, which keeps this core.
             return;
         }
-        todo.wakes.add(*place, place->is_cancelled ? asio::error::operation_aborted : error_code());
+        todo.wakes.add(*place);
     }
     todo.run(*this);
 }
@@ -65,7 +111,7 @@ void core::unpark(waiter& place)
         const std::lock_guard guard(mutex);
         place.is_cancelled = true;
         if (place.is_parked())
-            todo.wakes.add(place, asio::error::operation_aborted);
+            todo.wakes.add(place);
     }
     todo.run(*this);
 }

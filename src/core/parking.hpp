@@ -20,6 +20,7 @@
 #include <boost/system/system_error.hpp>
 
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -57,10 +58,11 @@ public:
         return {this, false};
     }
 
-    /// Posts the handler to the coroutine's executor; does nothing if that executor's context has shut down. Not under
+    /// Posts the continuation to the executor of whoever waits; does nothing if its context has shut down. Not under
     /// the core's mutex.
-    virtual void resume(error_code why) = 0;
-    /// Destroys the handler, unless it has been posted already.
+    /// \throws std::bad_alloc; then it may be resumed again
+    void resume(error_code why);
+    /// Destroys the continuation, unless it has been posted already.
     virtual void discard() noexcept = 0;
 
     /// The wait was cancelled: it ends instead of being suspended again. Guarded by the core's mutex.
@@ -73,8 +75,19 @@ protected:
     void forget() noexcept;
 
 private:
+    /// Is destroyed without a call when the context is, or when there is no memory to post it.
+    class continuation;
+
+    [[nodiscard]] virtual asio::any_io_executor executor() const = 0;
+    /// On that executor.
+    virtual void go_on(error_code why) = 0;
+    /// It was posted, and the context is destroyed.
+    virtual void drop() noexcept = 0;
+
     /// The coroutine's frame, or the operation, keeps it.
     core& owner_;
+    /// Guarded by the registry's mutex.
+    bool is_posted_ = false;
 };
 
 /// A waiter with its handler. The handler is not type-erased, and its executor is not copied, because there may be ten
@@ -85,19 +98,6 @@ class waiter_with final : public waiter
 public:
     waiter_with(core& owner, Handler&& handler) : waiter(owner), handler_(std::move(handler)) {}
 
-    void resume(error_code why) override
-    {
-        complete([&] {
-            const asio::any_io_executor executor = asio::get_associated_executor(*handler_);
-            asio::post(executor, [handler = std::move(*handler_), why]() mutable {
-                // The slot outlives the wait.
-                if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
-                    slot.clear();
-                std::move(handler)(why);
-            });
-            handler_.reset();
-        });
-    }
     void discard() noexcept override
     {
         // Destroyed without the registry's mutex, because the handler may own anything.
@@ -109,6 +109,17 @@ public:
     }
 
 private:
+    [[nodiscard]] asio::any_io_executor executor() const override { return asio::get_associated_executor(*handler_); }
+    void go_on(error_code why) override
+    {
+        Handler handler = *std::move(handler_);
+        handler_.reset();
+        // The slot outlives the wait.
+        if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
+            slot.clear();
+        std::move(handler)(why);
+    }
+    void drop() noexcept override { handler_.reset(); }
     void abandon() noexcept override
     {
         forget();
@@ -147,12 +158,24 @@ using parking_lot = boost::intrusive::list<waiter, boost::intrusive::base_hook<w
 class wake_list
 {
 public:
-    void add(waiter& next, error_code why = {}) { woken_.push_back({next.take_out(), why}); }
-    /// Posts each to its coroutine's executor.
-    void resume()
+    void add(waiter& next, error_code why = {})
     {
-        for (auto& each : woken_)
-            each.who->resume(each.why);
+        if (next.is_cancelled)
+            why = asio::error::operation_aborted;
+        woken_.push_back({next.take_out(), why});
+    }
+    /// Posts each to its coroutine's executor.
+    /// \param failed called with each for which there was no memory
+    template <class Failed>
+    void resume(Failed failed)
+    {
+        for (auto& each : woken_) {
+            try {
+                each.who->resume(each.why);
+            } catch (const std::bad_alloc&) {
+                failed(*each.who);
+            }
+        }
         woken_.clear();
     }
     [[nodiscard]] bool empty() const noexcept { return woken_.empty(); }

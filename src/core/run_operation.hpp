@@ -177,54 +177,23 @@ public:
         });
     }
 
-    void resume(error_code why) override
-    {
-        const ptr kept(this);
-        try {
-            complete([&] {
-                is_turn_posted_ = false;
-                asio::post(executor_, next_turn(kept, why));
-                is_turn_posted_ = true;
-            });
-        } catch (...) {
-            // There is no memory to continue, so the handler is destroyed. docs/guide.md says so.
-            give_up();
-        }
-    }
     void discard() noexcept override
     {
         complete([] {});
     }
 
 private:
-    /// Is destroyed without a call when the context is, or when there is no memory to post it.
-    class next_turn
+    [[nodiscard]] asio::any_io_executor executor() const override { return executor_; }
+    void go_on(error_code why) override
     {
-    public:
-        next_turn(ptr which, error_code why) : which_(std::move(which)), why_(why) {}
-        next_turn(next_turn&&) noexcept = default;
-        next_turn& operator=(next_turn&&) = delete;
-        ~next_turn()
-        {
-            // A registry's mutex is held while a turn is posted.
-            if (which_ && which_->is_turn_posted_)
-                which_->give_up();
-        }
-        void operator()()
-        {
-            const ptr kept = std::move(which_);
-            kept->is_starting_ = false;
-            kept->proceed([&] {
-                if (why_)
-                    throw boost::system::system_error(why_);
-                return kept->running_->advance();
-            });
-        }
-
-    private:
-        ptr which_;
-        error_code why_;
-    };
+        is_starting_ = false;
+        proceed([&] {
+            if (why)
+                throw boost::system::system_error(why);
+            return running_->advance();
+        });
+    }
+    void drop() noexcept override { give_up(); }
 
     template <class Step>
     void proceed(Step step)
@@ -281,8 +250,6 @@ private:
     std::optional<Operation> running_;
     parked how_;
     bool is_starting_ = true;
-    /// Guarded by the registry's mutex.
-    bool is_turn_posted_ = false;
 };
 
 template <class Operation, class Completion, class... Arguments>

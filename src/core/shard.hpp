@@ -62,6 +62,9 @@ struct shard
         }
     }
 
+    /// There was no memory to post its continuation: it is tried again with the next turn of the timer.
+    void wake_later(waiter& suspended_again) noexcept;
+
     const std::shared_ptr<adapter> backend;
     const capabilities can;
     const adapter_limits limits;
@@ -78,6 +81,7 @@ struct shard
     /// Of those that end when no acquire may begin any more, and of all others.
     parking_lot suspended_until_closed;
     parking_lot suspended;
+    notice late_wakes;
     timer_heap timers;
     key_queues queues;
     answer_times answers;

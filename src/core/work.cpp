@@ -39,7 +39,7 @@ void work::run(shard& of)
             break;
         }
     }
-    wakes.resume();
+    wakes.resume([&](waiter& late) { of.wake_later(late); });
 }
 
 } // namespace colock::detail

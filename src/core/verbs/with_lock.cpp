@@ -121,21 +121,19 @@ public:
         core_ = nullptr;
     }
 
-    void resume(error_code /*why*/) override
-    {
-        complete([this] {
-            asio::post(strand_, [self = ptr(this)] {
-                if (!self->has_ended_)
-                    self->check();
-            });
-        });
-    }
     void discard() noexcept override
     {
         complete([] {});
     }
 
 private:
+    [[nodiscard]] asio::any_io_executor executor() const override { return strand_; }
+    void go_on(error_code /*why*/) override
+    {
+        if (!has_ended_)
+            check();
+    }
+    void drop() noexcept override {}
     void abandon() noexcept override { forget(); }
 
     /// Reasons that have come true, but for the caller's. The mutex is held.
