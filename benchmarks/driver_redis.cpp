@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis.hpp"
 
-#include "redis/scripts.hpp"
+#include "redis/scripts/scripts.hpp"
 
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/detached.hpp>

@@ -4,7 +4,7 @@
 #include "report.hpp"
 #include "rivals.hpp"
 
-#include <colock/adapter.hpp>
+#include <colock/spi/adapter.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo.hpp"
 
-#include "mongo/commands.hpp"
-#include "mongo/destination.hpp"
-#include "mongo/driver.hpp"
-#include "mongo/joined_update.hpp"
-#include "mongo/joint.hpp"
-#include "mongo/lock_view.hpp"
+#include "mongo/commands/commands.hpp"
+#include "mongo/driver/destination.hpp"
+#include "mongo/driver/driver.hpp"
+#include "mongo/commands/joined_update.hpp"
+#include "mongo/commands/joint.hpp"
+#include "mongo/commands/lock_view.hpp"
 #include "mongo/settings.hpp"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include "statistics.hpp"
 #include "wire.hpp"
 
-#include "redis/scripts.hpp"
+#include "redis/scripts/scripts.hpp"
 
 #include <algorithm>
 #include <deque>

@@ -2,7 +2,7 @@
 #include "alternation.hpp"
 #include "zookeeper.hpp"
 
-#include "zookeeper/session.hpp"
+#include "zookeeper/session/session.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/async_result.hpp>

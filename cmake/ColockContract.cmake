@@ -36,8 +36,8 @@ add_library(colock::adapter_contract ALIAS colock_adapter_contract)
 target_sources(colock_adapter_contract INTERFACE FILE_SET HEADERS
     BASE_DIRS ${PROJECT_SOURCE_DIR}/include
     FILES
-        ${PROJECT_SOURCE_DIR}/include/colock/adapter_contract.hpp
-        ${PROJECT_SOURCE_DIR}/include/colock/remote_contract.hpp)
+        ${PROJECT_SOURCE_DIR}/include/colock/testing/adapter_contract.hpp
+        ${PROJECT_SOURCE_DIR}/include/colock/testing/remote_contract.hpp)
 foreach(source IN LISTS colock_contract_sources)
     target_sources(colock_adapter_contract INTERFACE
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${source}>

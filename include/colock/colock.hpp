@@ -3,10 +3,10 @@
 
 /// The core and the memory adapter: what a first program needs.
 
-#include <colock/adapter.hpp>
-#include <colock/awaitable_adapter.hpp>
+#include <colock/spi/adapter.hpp>
+#include <colock/spi/awaitable_adapter.hpp>
 #include <colock/clock.hpp>
-#include <colock/context_member.hpp>
+#include <colock/spi/context_member.hpp>
 #include <colock/error.hpp>
 #include <colock/fence_gate.hpp>
 #include <colock/lock.hpp>

@@ -2,7 +2,7 @@
 #include <colock/connect.hpp>
 
 #include "connect/backends.hpp"
-#include "core/option_errors.hpp"
+#include "util/option_errors.hpp"
 
 #include <algorithm>
 #include <span>

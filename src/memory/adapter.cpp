@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/memory/adapter.hpp>
 
-#include "core/option_errors.hpp"
+#include "util/option_errors.hpp"
 #include "memory/store.hpp"
 
 #include <string>

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "connect/backends.hpp"
-#include "core/option_errors.hpp"
+#include "util/option_errors.hpp"
 
 #include <colock/memory/adapter.hpp>
 

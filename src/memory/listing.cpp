@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // What is told of the locks, and what an administrator removes.
-#include "core/cursor.hpp"
+#include "util/cursor.hpp"
 #include "memory/holders.hpp"
 #include "memory/reader.hpp"
 

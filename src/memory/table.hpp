@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/claim.hpp>
-#include <colock/completion.hpp>
+#include <colock/spi/claim.hpp>
+#include <colock/spi/completion.hpp>
 
 #include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>

@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/client.hpp"
 
-#include "mongo/joint.hpp"
+#include "mongo/commands/joint.hpp"
 #include "mongo/operations/joining_operation.hpp"
 #include "mongo/operations/shared_read.hpp"
-#include "mongo/release_events.hpp"
+#include "mongo/events/release_events.hpp"
 
 #include <colock/token.hpp>
 

@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/primary.hpp"
+#include "mongo/topology/primary.hpp"
 #include "mongo/settings.hpp"
-#include "remote/client_base.hpp"
-#include "remote/request_queue.hpp"
+#include "remote/requests/client_base.hpp"
+#include "remote/requests/request_queue.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 

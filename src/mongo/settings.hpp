@@ -2,7 +2,7 @@
 #pragma once
 
 #include "mongo/url.hpp"
-#include "remote/deadlines.hpp"
+#include "remote/policy/deadlines.hpp"
 
 #include <colock/mongo/adapter.hpp>
 

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "quorum/adapter.hpp"
 
-#include "core/cursor.hpp"
-#include "core/jitter.hpp"
+#include "util/cursor.hpp"
+#include "util/jitter.hpp"
 #include "quorum/census.hpp"
 #include "quorum/node.hpp"
 #include "quorum/share.hpp"

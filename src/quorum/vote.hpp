@@ -3,7 +3,7 @@
 
 #include "quorum/tally.hpp"
 
-#include <colock/completion.hpp>
+#include <colock/spi/completion.hpp>
 
 #include <chrono>
 #include <cstddef>

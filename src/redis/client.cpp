@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/client.hpp"
 
-#include "redis/links.hpp"
-#include "redis/never_sent.hpp"
-#include "redis/pipeline.hpp"
-#include "redis/session.hpp"
-#include "redis/subscriptions.hpp"
-#include "remote/clock_lead.hpp"
+#include "redis/connection/links.hpp"
+#include "redis/pipeline/never_sent.hpp"
+#include "redis/pipeline/pipeline.hpp"
+#include "redis/connection/session.hpp"
+#include "redis/pubsub/subscriptions.hpp"
+#include "remote/adapter/clock_lead.hpp"
 
 #include <boost/asio/dispatch.hpp>
 

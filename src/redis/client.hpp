@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/fence_anchor.hpp"
-#include "redis/outbox.hpp"
+#include "redis/operations/fence_anchor.hpp"
+#include "redis/pipeline/outbox.hpp"
 #include "redis/settings.hpp"
-#include "redis/waiting_writers.hpp"
-#include "remote/client_base.hpp"
-#include "remote/lost_requests.hpp"
+#include "redis/pipeline/waiting_writers.hpp"
+#include "remote/requests/client_base.hpp"
+#include "remote/requests/lost_requests.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "connect/backends.hpp"
-#include "remote/url.hpp"
+#include "net/url.hpp"
 
 #include <colock/redis/adapter.hpp>
 

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/reply.hpp"
+#include "redis/pipeline/reply.hpp"
 
-#include <colock/adapter.hpp>
+#include <colock/spi/adapter.hpp>
 
 #include <string>
 #include <string_view>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "redis/url.hpp"
-#include "remote/deadlines.hpp"
+#include "remote/policy/deadlines.hpp"
 
 #include <colock/redis/adapter.hpp>
 

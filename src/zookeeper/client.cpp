@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/client.hpp"
 
-#include "zookeeper/watches.hpp"
+#include "zookeeper/recipe/watches.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/client_base.hpp"
-#include "remote/request_queue.hpp"
-#include "zookeeper/sessions.hpp"
+#include "remote/requests/client_base.hpp"
+#include "remote/requests/request_queue.hpp"
+#include "zookeeper/session/sessions.hpp"
 #include "zookeeper/settings.hpp"
 
 #include <boost/asio/any_io_executor.hpp>

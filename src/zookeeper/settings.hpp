@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/deadlines.hpp"
-#include "zookeeper/session.hpp"
+#include "remote/policy/deadlines.hpp"
+#include "zookeeper/session/session.hpp"
 
 #include <colock/zookeeper/adapter.hpp>
 

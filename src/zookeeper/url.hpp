@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/url.hpp"
+#include "net/url.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include <colock/adapter_contract.hpp>
-#include <colock/remote_contract.hpp>
+#include <colock/testing/adapter_contract.hpp>
+#include <colock/testing/remote_contract.hpp>
 
 #include "contract.hpp"
 

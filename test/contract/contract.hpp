@@ -4,7 +4,7 @@
 #include "../support/driver.hpp"
 #include "../support/print.hpp"
 
-#include <colock/adapter_contract.hpp>
+#include <colock/testing/adapter_contract.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/io_context.hpp>

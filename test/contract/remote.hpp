@@ -4,7 +4,7 @@
 #include "contract.hpp"
 
 #include <colock/observer.hpp>
-#include <colock/remote_contract.hpp>
+#include <colock/testing/remote_contract.hpp>
 
 #include <array>
 #include <functional>

@@ -5,7 +5,7 @@
 #include "support/virtual_clock.hpp"
 
 #include <colock/memory/adapter.hpp>
-#include <colock/remote_contract.hpp>
+#include <colock/testing/remote_contract.hpp>
 
 #include <boost/asio/error.hpp>
 

@@ -3,7 +3,7 @@
 
 #include "support/virtual_clock.hpp"
 
-#include <colock/adapter_contract.hpp>
+#include <colock/testing/adapter_contract.hpp>
 
 #include <boost/asio/io_context.hpp>
 

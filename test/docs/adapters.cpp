@@ -6,8 +6,8 @@
 #include "support/run.hpp"
 #include "support/virtual_clock.hpp"
 
-#include <colock/awaitable_adapter.hpp>
-#include <colock/context_member.hpp>
+#include <colock/spi/awaitable_adapter.hpp>
+#include <colock/spi/context_member.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/io_context.hpp>

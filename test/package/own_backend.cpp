@@ -4,9 +4,9 @@
 #define BOOST_TEST_MODULE own_backend
 #include <boost/test/included/unit_test.hpp>
 
-#include <colock/adapter_contract.hpp>
+#include <colock/testing/adapter_contract.hpp>
 //]
-#include <colock/awaitable_adapter.hpp>
+#include <colock/spi/awaitable_adapter.hpp>
 
 #include <boost/asio/strand.hpp>
 

@@ -3,7 +3,7 @@
 
 #include "support/relay.hpp"
 
-#include <colock/remote_contract.hpp>
+#include <colock/testing/remote_contract.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -3,7 +3,7 @@
 
 #include "run.hpp"
 
-#include <colock/adapter.hpp>
+#include <colock/spi/adapter.hpp>
 
 #include <boost/asio/io_context.hpp>
 

@@ -3,7 +3,7 @@
 
 #include "support/scripted_adapter.hpp"
 
-#include <colock/context_member.hpp>
+#include <colock/spi/context_member.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/driver.hpp"
 
-#include <colock/awaitable_adapter.hpp>
+#include <colock/spi/awaitable_adapter.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>

@@ -81,7 +81,7 @@ template <class Handler>
 
 /// Runs `verb` on a strand of `executor`, accepting every cancellation type, and invokes `handler` with its result on
 /// the handler's associated executor. `caller` is that executor, or empty if there is none. Defined and instantiated in
-/// src/core/front.cpp for the result types of the library's verbs.
+/// src/core/api/front.cpp for the result types of the library's verbs.
 template <class T>
 void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler,
     const asio::any_io_executor& caller);

@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/claim_slot.hpp"
-#include "remote/wait_sources.hpp"
+#include "remote/adapter/claim_slot.hpp"
+#include "remote/requests/wait_sources.hpp"
 
-#include <colock/claim.hpp>
+#include <colock/spi/claim.hpp>
 
 #include <algorithm>
 #include <cstdint>

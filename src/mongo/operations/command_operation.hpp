@@ -2,12 +2,12 @@
 #pragma once
 
 #include "mongo/client.hpp"
-#include "mongo/commands.hpp"
-#include "mongo/conversation.hpp"
-#include "mongo/failures.hpp"
-#include "mongo/query.hpp"
-#include "mongo/question.hpp"
-#include "remote/operation.hpp"
+#include "mongo/commands/commands.hpp"
+#include "mongo/driver/conversation.hpp"
+#include "mongo/driver/failures.hpp"
+#include "mongo/commands/query.hpp"
+#include "mongo/commands/question.hpp"
+#include "remote/requests/operation.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "mongo/operations/command_operation.hpp"
-#include "remote/coroutine.hpp"
+#include "remote/requests/coroutine.hpp"
 
 #include <coroutine>
 #include <utility>

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/operations.hpp"
 
-#include "mongo/joined_update.hpp"
-#include "mongo/lock_view.hpp"
+#include "mongo/commands/joined_update.hpp"
+#include "mongo/commands/lock_view.hpp"
 #include "mongo/operations/claim_state.hpp"
 #include "mongo/operations/joining_operation.hpp"
 

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/operations.hpp"
 
-#include "mongo/lock_view.hpp"
+#include "mongo/commands/lock_view.hpp"
 #include "mongo/operations/claim_state.hpp"
 #include "mongo/operations/command_operation.hpp"
 

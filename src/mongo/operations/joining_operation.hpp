@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/joint.hpp"
-#include "mongo/lock_view.hpp"
+#include "mongo/commands/joint.hpp"
+#include "mongo/commands/lock_view.hpp"
 #include "mongo/operations/command_operation.hpp"
 
 #include <memory>

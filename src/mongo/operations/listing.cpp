@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/operations.hpp"
 
-#include "mongo/joined_update.hpp"
-#include "mongo/lock_view.hpp"
+#include "mongo/commands/joined_update.hpp"
+#include "mongo/commands/lock_view.hpp"
 #include "mongo/operations/coroutine_operation.hpp"
 #include "mongo/operations/shared_read.hpp"
-#include "mongo/query.hpp"
+#include "mongo/commands/query.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "mongo/client.hpp"
-#include "mongo/lock_view.hpp"
-#include "mongo/query.hpp"
-#include "remote/operation.hpp"
-#include "remote/purpose.hpp"
+#include "mongo/commands/lock_view.hpp"
+#include "mongo/commands/query.hpp"
+#include "remote/requests/operation.hpp"
+#include "remote/adapter/purpose.hpp"
 
-#include <colock/adapter.hpp>
-#include <colock/claim.hpp>
+#include <colock/spi/adapter.hpp>
+#include <colock/spi/claim.hpp>
 #include <colock/status.hpp>
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/conversation.hpp"
+#include "mongo/driver/conversation.hpp"
 #include "mongo/operations/command_operation.hpp"
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "redis/client.hpp"
-#include "remote/claim_slot.hpp"
-#include "remote/lost_requests.hpp"
-#include "remote/stored_owner.hpp"
-#include "remote/wait_sources.hpp"
+#include "remote/adapter/claim_slot.hpp"
+#include "remote/requests/lost_requests.hpp"
+#include "remote/adapter/stored_owner.hpp"
+#include "remote/requests/wait_sources.hpp"
 
-#include <colock/claim.hpp>
+#include <colock/spi/claim.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -4,8 +4,8 @@
 #include "redis/failures.hpp"
 #include "redis/operations/claim_state.hpp"
 #include "redis/operations/names.hpp"
-#include "redis/scripts.hpp"
-#include "remote/stored_owner.hpp"
+#include "redis/scripts/scripts.hpp"
+#include "remote/adapter/stored_owner.hpp"
 
 #include <algorithm>
 #include <utility>

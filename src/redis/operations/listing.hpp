@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/reply.hpp"
+#include "redis/pipeline/reply.hpp"
 #include "redis/settings.hpp"
 
-#include <colock/outcome.hpp>
+#include <colock/spi/outcome.hpp>
 #include <colock/status.hpp>
 
 #include <vector>

@@ -2,7 +2,7 @@
 #include "redis/operations/names.hpp"
 
 #include "redis/operations/claim_state.hpp"
-#include "remote/stored_owner.hpp"
+#include "remote/adapter/stored_owner.hpp"
 
 namespace colock::redis::detail {
 

@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/argument.hpp"
+#include "redis/pipeline/argument.hpp"
 #include "redis/settings.hpp"
 
-#include <colock/claim.hpp>
+#include <colock/spi/claim.hpp>
 
 #include <cstddef>
 #include <cstdint>

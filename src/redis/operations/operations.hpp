@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/batch.hpp"
+#include "redis/pipeline/batch.hpp"
 #include "redis/client.hpp"
-#include "remote/purpose.hpp"
+#include "remote/adapter/purpose.hpp"
 
-#include <colock/adapter.hpp>
-#include <colock/claim.hpp>
+#include <colock/spi/adapter.hpp>
+#include <colock/spi/claim.hpp>
 #include <colock/status.hpp>
 
 #include <chrono>

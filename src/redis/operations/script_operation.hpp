@@ -3,7 +3,7 @@
 
 #include "redis/client.hpp"
 #include "redis/failures.hpp"
-#include "redis/scripts.hpp"
+#include "redis/scripts/scripts.hpp"
 
 #include <algorithm>
 #include <utility>

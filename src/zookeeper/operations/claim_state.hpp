@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/claim_slot.hpp"
-#include "remote/lost_requests.hpp"
-#include "remote/wait_sources.hpp"
-#include "zookeeper/sessions.hpp"
+#include "remote/adapter/claim_slot.hpp"
+#include "remote/requests/lost_requests.hpp"
+#include "remote/requests/wait_sources.hpp"
+#include "zookeeper/session/sessions.hpp"
 
-#include <colock/claim.hpp>
+#include <colock/spi/claim.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/coroutine.hpp"
+#include "remote/requests/coroutine.hpp"
 #include "zookeeper/operations/request_operation.hpp"
 
 #include <coroutine>

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/operations/operations.hpp"
 
-#include "zookeeper/line.hpp"
+#include "zookeeper/driver/line.hpp"
 #include "zookeeper/operations/claim_state.hpp"
 #include "zookeeper/operations/coroutine_operation.hpp"
 #include "zookeeper/operations/names.hpp"

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/operations/operations.hpp"
 
-#include "core/cursor.hpp"
-#include "remote/stored_time.hpp"
-#include "zookeeper/line.hpp"
+#include "util/cursor.hpp"
+#include "remote/adapter/stored_time.hpp"
+#include "zookeeper/driver/line.hpp"
 #include "zookeeper/operations/names.hpp"
 #include "zookeeper/operations/request_operation.hpp"
 

@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/stored_owner.hpp"
-#include "zookeeper/names.hpp"
+#include "remote/adapter/stored_owner.hpp"
+#include "zookeeper/recipe/names.hpp"
 #include "zookeeper/settings.hpp"
 
-#include <colock/claim.hpp>
+#include <colock/spi/claim.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/operation.hpp"
+#include "remote/requests/operation.hpp"
 #include "zookeeper/client.hpp"
-#include "zookeeper/reply.hpp"
+#include "zookeeper/driver/reply.hpp"
 
 #include <memory>
 #include <utility>

@@ -4,7 +4,7 @@
 #include "support/process.hpp"
 #include "support/rig.hpp"
 
-#include <colock/remote_contract.hpp>
+#include <colock/testing/remote_contract.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

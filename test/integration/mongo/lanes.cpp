@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "benchmarks/longest_handler.hpp"
-#include "mongo/question.hpp"
+#include "mongo/commands/question.hpp"
 #include "scene.hpp"
 #include "server.hpp"
 #include "support/relay.hpp"

@@ -5,7 +5,7 @@
 #include "support/print.hpp"
 #include "support/relay.hpp"
 
-#include <colock/remote_contract.hpp>
+#include <colock/testing/remote_contract.hpp>
 
 #include <stdexcept>
 #include <string>

@@ -2,7 +2,7 @@
 #include "locker_scene.hpp"
 #include "support/process.hpp"
 
-#include <colock/remote_contract.hpp>
+#include <colock/testing/remote_contract.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/authentication.hpp"
+#include "mongo/driver/authentication.hpp"
 
 #include "guarded_server.hpp"
-#include "mongo/failures.hpp"
+#include "mongo/driver/failures.hpp"
 #include "pretender.hpp"
 #include "scene.hpp"
 #include "server.hpp"

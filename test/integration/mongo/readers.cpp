@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "locker_scene.hpp"
-#include "mongo/query.hpp"
+#include "mongo/commands/query.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
 #include "support/rig.hpp"
 
-#include <colock/remote_contract.hpp>
+#include <colock/testing/remote_contract.hpp>
 
 #include <algorithm>
 #include <chrono>

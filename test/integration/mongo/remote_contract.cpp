@@ -3,7 +3,7 @@
 #include "support/behind_relay.hpp"
 
 #include <colock/mongo/adapter.hpp>
-#include <colock/remote_contract.hpp>
+#include <colock/testing/remote_contract.hpp>
 
 #include <array>
 #include <chrono>

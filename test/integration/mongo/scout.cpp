@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/scout.hpp"
+#include "mongo/topology/scout.hpp"
 
 #include "pretender.hpp"
 #include "scene.hpp"

@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/document.hpp"
+#include "mongo/driver/document.hpp"
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
 
-#include <colock/capabilities.hpp>
+#include <colock/spi/capabilities.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/tls.hpp"
+#include "net/tls.hpp"
 
 #include "locker_scene.hpp"
-#include "mongo/scout.hpp"
+#include "mongo/topology/scout.hpp"
 #include "scene.hpp"
 #include "server.hpp"
 #include "support/certificates.hpp"

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "go_between.hpp"
 #include "locker_scene.hpp"
-#include "mongo/query.hpp"
+#include "mongo/commands/query.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
 #include "support/relay.hpp"

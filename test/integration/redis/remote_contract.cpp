@@ -3,7 +3,7 @@
 #include "support/behind_relay.hpp"
 
 #include <colock/redis/adapter.hpp>
-#include <colock/remote_contract.hpp>
+#include <colock/testing/remote_contract.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -7,7 +7,7 @@
 #include "support/sockets.hpp"
 #include "support/temporary_folder.hpp"
 
-#include <colock/capabilities.hpp>
+#include <colock/spi/capabilities.hpp>
 
 #include <cstddef>
 #include <cstdint>

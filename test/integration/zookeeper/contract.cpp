@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "server.hpp"
 
-#include <colock/adapter_contract.hpp>
+#include <colock/testing/adapter_contract.hpp>
 #include <colock/zookeeper/adapter.hpp>
 
 #include <memory>

@@ -4,7 +4,7 @@
 #include "support/driver.hpp"
 #include "support/in_shared_memory.hpp"
 #include "support/process.hpp"
-#include "zookeeper/names.hpp"
+#include "zookeeper/recipe/names.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>

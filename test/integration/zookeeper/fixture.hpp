@@ -4,7 +4,7 @@
 #include "server.hpp"
 #include "support/relay.hpp"
 #include "support/run.hpp"
-#include "zookeeper/session.hpp"
+#include "zookeeper/session/session.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>

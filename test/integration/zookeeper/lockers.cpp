@@ -2,7 +2,7 @@
 #include "fixture.hpp"
 #include "one_server.hpp"
 #include "support/driver.hpp"
-#include "zookeeper/names.hpp"
+#include "zookeeper/recipe/names.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -3,7 +3,7 @@
 #include "locker_scene.hpp"
 #include "support/relay.hpp"
 #include "support/sockets.hpp"
-#include "zookeeper/names.hpp"
+#include "zookeeper/recipe/names.hpp"
 
 #include <colock/error.hpp>
 

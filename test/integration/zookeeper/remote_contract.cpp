@@ -4,7 +4,7 @@
 #include "support/run.hpp"
 
 #include <colock/locker.hpp>
-#include <colock/remote_contract.hpp>
+#include <colock/testing/remote_contract.hpp>
 #include <colock/zookeeper/adapter.hpp>
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
 
-#include <colock/capabilities.hpp>
+#include <colock/spi/capabilities.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/acquire_plan.hpp"
+#include "core/policy/acquire_plan.hpp"
 
-#include "core/answer_times.hpp"
-#include "core/retry_schedule.hpp"
+#include "core/policy/answer_times.hpp"
+#include "core/policy/retry_schedule.hpp"
 
 #include <colock/retry.hpp>
 

@@ -4,7 +4,7 @@
 #include "support/print.hpp"
 #include "support/rig.hpp"
 
-#include <colock/awaitable_adapter.hpp>
+#include <colock/spi/awaitable_adapter.hpp>
 #include <colock/locker.hpp>
 #include <colock/observer.hpp>
 

@@ -3,7 +3,7 @@
 #include "support/print.hpp"
 #include "support/virtual_clock.hpp"
 
-#include <colock/awaitable_adapter.hpp>
+#include <colock/spi/awaitable_adapter.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/execution.hpp>

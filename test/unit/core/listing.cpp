@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/rig.hpp"
 
-#include <colock/awaitable_adapter.hpp>
+#include <colock/spi/awaitable_adapter.hpp>
 
 #include <algorithm>
 #include <functional>

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/retry_schedule.hpp"
+#include "core/policy/retry_schedule.hpp"
 
 #include <colock/clock.hpp>
 #include <colock/retry.hpp>

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/virtual_clock.hpp"
 
-#include <colock/lease.hpp>
+#include <colock/spi/lease.hpp>
 
 #include <boost/test/unit_test.hpp>
 

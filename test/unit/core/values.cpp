@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/lease_plan.hpp"
+#include "core/policy/lease_plan.hpp"
 
 #include <colock/clock.hpp>
 #include <colock/status.hpp>

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/connection.hpp"
+#include "mongo/driver/connection.hpp"
 
 #include "support/run.hpp"
 #include "support/sockets.hpp"

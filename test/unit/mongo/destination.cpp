@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/destination.hpp"
+#include "mongo/driver/destination.hpp"
 
-#include "mongo/driver.hpp"
+#include "mongo/driver/driver.hpp"
 
 #include <boost/test/unit_test.hpp>
 

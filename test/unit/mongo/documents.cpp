@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/lock_view.hpp"
-#include "mongo/outline.hpp"
-#include "mongo/query.hpp"
-#include "mongo/server_clock.hpp"
+#include "mongo/commands/lock_view.hpp"
+#include "mongo/driver/outline.hpp"
+#include "mongo/commands/query.hpp"
+#include "mongo/topology/server_clock.hpp"
 
-#include <colock/claim.hpp>
+#include <colock/spi/claim.hpp>
 
 #include <boost/test/unit_test.hpp>
 

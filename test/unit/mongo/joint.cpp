@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/joint.hpp"
+#include "mongo/commands/joint.hpp"
 #include "mongo/client.hpp"
-#include "mongo/failures.hpp"
+#include "mongo/driver/failures.hpp"
 #include "mongo/operations/joining_operation.hpp"
 
 #include <boost/asio/error.hpp>

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/operations/names.hpp"
 
-#include "redis/batch.hpp"
+#include "redis/pipeline/batch.hpp"
 
 #include <colock/redis/adapter.hpp>
 

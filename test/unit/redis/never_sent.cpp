@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/never_sent.hpp"
+#include "redis/pipeline/never_sent.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/server_check.hpp"
+#include "redis/connection/server_check.hpp"
 #include "redis/failures.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/backoff.hpp"
+#include "remote/policy/backoff.hpp"
 #include "support/print.hpp"
 
 #include <boost/test/unit_test.hpp>

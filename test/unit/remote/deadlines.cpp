@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/deadlines.hpp"
+#include "remote/policy/deadlines.hpp"
 #include "support/print.hpp"
 
 #include <boost/asio/error.hpp>

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/listening_plan.hpp"
+#include "remote/policy/listening_plan.hpp"
 
 #include <boost/test/unit_test.hpp>
 

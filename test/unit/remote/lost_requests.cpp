@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/lost_requests.hpp"
+#include "remote/requests/lost_requests.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/race.hpp"
-#include "remote/resolve.hpp"
+#include "net/race.hpp"
+#include "net/resolve.hpp"
 #include "support/run.hpp"
 #include "support/sockets.hpp"
 #include "support/virtual_clock.hpp"

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/stored_owner.hpp"
-#include "remote/stored_time.hpp"
+#include "remote/adapter/stored_owner.hpp"
+#include "remote/adapter/stored_time.hpp"
 
 #include <boost/test/unit_test.hpp>
 

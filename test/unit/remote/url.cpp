@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/url.hpp"
+#include "net/url.hpp"
 
 #include <colock/error.hpp>
 

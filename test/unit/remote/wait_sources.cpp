@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/wait_sources.hpp"
+#include "remote/requests/wait_sources.hpp"
 #include "support/driver.hpp"
 
 #include <boost/test/unit_test.hpp>

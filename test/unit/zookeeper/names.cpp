@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/names.hpp"
+#include "zookeeper/recipe/names.hpp"
 
-#include "zookeeper/servers.hpp"
+#include "zookeeper/session/servers.hpp"
 
 #include <boost/test/unit_test.hpp>
 

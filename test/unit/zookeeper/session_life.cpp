@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/session_life.hpp"
+#include "zookeeper/session/session_life.hpp"
 
 #include <boost/test/unit_test.hpp>
 

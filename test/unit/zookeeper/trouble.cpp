@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/trouble.hpp"
+#include "zookeeper/driver/trouble.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,0 +1,136 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/error.hpp>
+
+#include "util/printable.hpp"
+
+#include <string_view>
+
+namespace colock {
+
+namespace {
+
+class category final : public boost::system::error_category
+{
+public:
+    [[nodiscard]] const char* name() const noexcept override { return "colock"; }
+
+    [[nodiscard]] std::string message(int value) const override
+    {
+        switch (static_cast<errc>(value)) {
+        case errc::retry_exhausted:
+            return "the lock stayed busy until the retry policy ended; allow more time or attempts, or treat it as "
+                   "busy";
+        case errc::not_held:
+            return "the lock is not held by this handle any more: released, expired or taken; acquire it again, with a "
+                   "longer ttl if the work outlasts it";
+        case errc::lost:
+            return "the lease ended while its work was still running; check what the work has done, and use the fence "
+                   "to refuse late writes";
+        case errc::outcome_unknown:
+            return "the request was sent but not answered, so it may have taken effect; colock settles it in the "
+                   "background, try again";
+        case errc::unavailable:
+            return "the backend cannot be reached or refuses work for now, and nothing was changed; check the backend, "
+                   "try again";
+        case errc::invalid_key:
+            return "the key cannot be used; give one of 1 to 512 bytes without a NUL";
+        case errc::invalid_ttl:
+            return "the ttl is out of range; give one that the backend resolves and that is at most ten years";
+        case errc::invalid_retry:
+            return "the retry policy contradicts itself; see the detail for the setting to change";
+        case errc::invalid_options:
+            return "the options contradict each other, or an empty lock was used; see the detail for what to change";
+        case errc::unsupported:
+            return "the backend cannot do this; use another backend or other options";
+        case errc::access_denied:
+            return "the backend refused our credentials or rights; correct them, or grant the rights that the "
+                   "backend's "
+                   "documentation lists";
+        case errc::misconfigured_backend:
+            return "the backend is set up in a way in which locks cannot work; see the detail for what to change there";
+        case errc::shutting_down:
+            return "the locker is shutting down or its execution context is gone; nothing is held, use a new locker";
+        case errc::forked:
+            return "this was asked for before a fork, and the parent process goes on with it; ask again in the child";
+        }
+        return "unknown error of colock " + std::to_string(value) + "; use a value of colock::errc";
+    }
+
+    [[nodiscard]] boost::system::error_condition default_error_condition(int value) const noexcept override
+    {
+        return {value, *this};
+    }
+};
+
+/// Whether the code's own message has nothing to add: where input was refused, the detail says all; elsewhere it does
+/// if it names a remedy, behind a semicolon as the messages do.
+bool detail_says_all(const error_code& code, std::string_view detail)
+{
+    const bool refused = code == errc::invalid_key || code == errc::invalid_ttl || code == errc::invalid_retry ||
+                         code == errc::invalid_options;
+    return !detail.empty() && (refused || detail.find("; ") != detail.npos);
+}
+
+/// How often the backend was asked, in how long a time. The policy does not count a request that follows a wake-up, and
+/// counts attempts that were due while another caller of the locker was first.
+std::string effort_of(const error_context& context)
+{
+    const auto number_of = [](std::size_t count, const std::string& what) {
+        return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+    };
+    const bool differs = context.counted_attempts > 0 && context.counted_attempts != context.attempts;
+    if (context.attempts == 0 && !differs)
+        return {};
+    const auto asked = differs ? number_of(context.attempts, "request") + ", " +
+                                     number_of(context.counted_attempts, "attempt") + " counted by the retry policy"
+                               : number_of(context.attempts, "attempt");
+    const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(context.elapsed);
+    return " (" + asked + ", " + std::to_string(elapsed.count()) + " ms)";
+}
+
+std::string describe(const error_code& code, const error_context& context)
+{
+    std::string text = context.backend.empty() ? "colock" : "colock " + context.backend;
+    if (!context.key.empty())
+        text += " " + detail::quoted(context.key);
+    if (!context.detail.empty())
+        text += ": " + detail::printable(context.detail);
+    text += effort_of(context);
+    if (context.cause)
+        text += " (cause: " + detail::printable(context.cause.message()) + ")";
+    if (!detail_says_all(code, context.detail))
+        text += ": " + code.message();
+    return text + " [" + code.to_string() + "]";
+}
+
+} // namespace
+
+const boost::system::error_category& colock_category() noexcept
+{
+    static const category instance;
+    return instance;
+}
+
+struct error::told
+{
+    error_context context;
+    std::string text;
+};
+
+error::error(error_code code, error_context context) : system_error(code)
+{
+    auto text = describe(code, context);
+    told_ = std::make_shared<const told>(std::move(context), std::move(text));
+}
+
+const char* error::what() const noexcept
+{
+    return told_->text.c_str();
+}
+
+const error_context& error::context() const noexcept
+{
+    return told_->context;
+}
+
+} // namespace colock

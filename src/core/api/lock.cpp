@@ -1,0 +1,188 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/lock.hpp>
+
+#include "core/state/core.hpp"
+#include "core/state/letting_go.hpp"
+#include "core/operations/verbs.hpp"
+
+#include <boost/asio/system_executor.hpp>
+
+namespace colock {
+
+using detail::record;
+
+namespace {
+
+const std::string no_key;
+
+void throw_if_empty(const claim_ptr& record)
+{
+    if (!record) {
+        throw validation_error(errc::invalid_options,
+            {.detail = "the lock is empty: default-constructed or moved from; use the one that acquire returned"});
+    }
+}
+
+} // namespace
+
+lock& lock::operator=(lock&& other) noexcept
+{
+    if (this != &other) {
+        const lock old = std::move(*this);
+        record_ = std::move(other.record_);
+        core_ = std::move(other.core_);
+    }
+    return *this;
+}
+
+lock::~lock()
+{
+    if (record_ && record::of(record_).where() != detail::phase::ended)
+        detail::let_go(*core_, record::of(record_));
+}
+
+const std::string& lock::key() const noexcept
+{
+    return record_ ? record_->key() : no_key;
+}
+
+colock::token lock::token() const
+{
+    return record_ ? record_->token() : colock::token();
+}
+
+std::uint64_t lock::fence() const noexcept
+{
+    return record_ ? record::of(record_).fence : 0;
+}
+
+lock_mode lock::mode() const noexcept
+{
+    return record_ ? record_->mode() : lock_mode::exclusive;
+}
+
+std::chrono::milliseconds lock::ttl() const noexcept
+{
+    return record_ ? record_->ttl() : std::chrono::milliseconds(0);
+}
+
+lease_clock::time_point lock::expires_at() const noexcept
+{
+    return record_ ? record_->lease().valid_until() : lease_clock::time_point{};
+}
+
+bool lock::held() const noexcept
+{
+    return record_ && record::of(record_).where() == detail::phase::held &&
+           !record_->lease().has_ended(lease_clock::now());
+}
+
+asio::any_io_executor lock::executor() const
+{
+    throw_if_empty(record_);
+    return core_->executor();
+}
+
+namespace {
+
+record::ptr record_of(const claim_ptr& held)
+{
+    return record::ptr(&record::of(held));
+}
+
+/// A verb of an empty lock: bad input surfaces where it is awaited.
+template <class T>
+asio::awaitable<T> refuse_empty()
+{
+    throw_if_empty({});
+    co_return T{};
+}
+
+template <>
+asio::awaitable<void> refuse_empty<void>()
+{
+    throw_if_empty({});
+    co_return;
+}
+
+asio::awaitable<void> nothing_to_release()
+{
+    co_return;
+}
+
+} // namespace
+
+asio::awaitable<bool> lock::is_locked() const
+{
+    return record_ ? detail::verbs::is_valid(core_, record_of(record_)) : refuse_empty<bool>();
+}
+
+asio::awaitable<void> lock::extend(std::chrono::milliseconds ttl)
+{
+    return record_ ? detail::verbs::extend(core_, record_of(record_), ttl) : refuse_empty<void>();
+}
+
+asio::awaitable<void> lock::release(on_failure report)
+{
+    if (record_)
+        return detail::verbs::release(core_, record_of(record_), report);
+    return report == on_failure::raise ? refuse_empty<void>() : nothing_to_release();
+}
+
+asio::awaitable<std::string> lock::detach()
+{
+    return detach_verb(record_, core_);
+}
+
+asio::awaitable<lost_reason> lock::lost() const
+{
+    return record_ ? detail::verbs::lost(core_, record_of(record_)) : refuse_empty<lost_reason>();
+}
+
+// The `async_` functions of an empty lock throw before they begin, because it has no executor.
+
+void lock::start_is_locked(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
+    detail::verb_handler<bool> handler, const asio::any_io_executor& caller)
+{
+    detail::verbs::start_is_valid(executor, std::move(handler), caller, core, record_of(record));
+}
+
+void lock::start_extend(const claim_ptr& record, const core_ptr& core, std::chrono::milliseconds ttl,
+    const asio::any_io_executor& executor, detail::verb_handler<void> handler, const asio::any_io_executor& caller)
+{
+    detail::verbs::start_extend(executor, std::move(handler), caller, core, record_of(record), ttl);
+}
+
+void lock::start_lost(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
+    detail::verb_handler<lost_reason> handler, const asio::any_io_executor& caller)
+{
+    detail::verbs::start_lost(executor, std::move(handler), caller, core, record_of(record));
+}
+
+detail::initiation_executor lock::release_initiation::get_executor() const noexcept
+{
+    return detail::initiation_executor(core ? core->executor() : asio::any_io_executor(asio::system_executor()));
+}
+
+void lock::release_initiation::start(detail::verb_handler<void> handler, const asio::any_io_executor& caller)
+{
+    if (record) {
+        detail::verbs::start_release(core->executor(), std::move(handler), caller, core, record_of(record), report);
+        return;
+    }
+    std::exception_ptr failure;
+    try {
+        if (report == on_failure::raise)
+            throw_if_empty(record);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    detail::end_verb(failure, std::move(handler), caller);
+}
+
+asio::awaitable<std::string> lock::detach_verb(claim_ptr held, core_ptr core)
+{
+    return held ? detail::verbs::detach(std::move(core), record::from(std::move(held))) : refuse_empty<std::string>();
+}
+
+} // namespace colock

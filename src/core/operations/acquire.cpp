@@ -1,0 +1,261 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/operations/acquire_step.hpp"
+#include "core/state/core.hpp"
+#include "core/state/departure.hpp"
+#include "core/state/failures.hpp"
+#include "core/operations/run_operation.hpp"
+#include "core/operations/verbs.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace colock::detail::verbs {
+
+namespace {
+
+/// Checks what can be wrong before anything is asked; returns when it began.
+lease_clock::time_point begin_acquire(const core& self, record& wanted)
+{
+    throw_if_refused(self, wanted);
+    throw_if_inherited(self, wanted);
+    prepare_token(self, wanted);
+    return wanted.started = lease_clock::now();
+}
+
+/// Readers do not exclude each other: one may ask while those before it are being answered for the first time. Those
+/// who have been told to wait are not overtaken.
+bool asks_beside(const record& wanted, const key_queue& queue)
+{
+    const auto is_asking_reader = [](const record& member) {
+        return member.mode() == lock_mode::shared && member.under_way == operation::create && member.attempts_made == 0;
+    };
+    return wanted.mode() == lock_mode::shared && !queue.holder &&
+           std::all_of(queue.members.begin(), queue.members.end(), is_asking_reader);
+}
+
+/// To those who are queued before it; nothing if there are none.
+std::optional<last_answer> answer_ahead(core& self, const record& wanted, lease_clock::time_point now)
+{
+    if (!self.queues.may_have(wanted.key_hash()))
+        return std::nullopt;
+    const std::lock_guard guard(self.mutex);
+    const key_queue* const queue = self.queues.find(wanted);
+    if (!queue || asks_beside(wanted, *queue))
+        return std::nullopt;
+    return answer_to_first(self, *queue, now);
+}
+
+void send_single(core& self, const record::ptr& wanted, lease_clock::time_point now)
+{
+    {
+        const std::lock_guard guard(self.mutex);
+        static_cast<void>(begin_attempt(*wanted, now, true));
+        self.trying.push_back(*wanted);
+    }
+    send_attempt(self, wanted, false);
+}
+
+/// Else what was seen when there was none.
+std::optional<create_outcome> take_answer(core& self, record& wanted, std::uint32_t& seen)
+{
+    const std::lock_guard guard(self.mutex);
+    seen = wanted.version;
+    if (!std::exchange(wanted.outcome_ready, false))
+        return std::nullopt;
+    return std::move(wanted.outcome());
+}
+
+/// The common part of an acquire and a single attempt.
+class acquiring_operation
+{
+public:
+    static constexpr bool checks_cancellation = true;
+
+    [[nodiscard]] core& owner() const noexcept { return *core_; }
+
+protected:
+    acquiring_operation(std::shared_ptr<core>&& owner, record::ptr&& wanted)
+        : core_(std::move(owner)), wanted_(std::move(wanted))
+    {
+    }
+
+    /// Asks the backend once if it answers inside the call. If the lock is not granted by that, the operation may wait
+    /// from here on.
+    [[nodiscard]] step try_at_once()
+    {
+        started_ = begin_acquire(*core_, *wanted_);
+        // Counted from before the first look at whether the locker is closed: a shutdown that has begun since waits for
+        // it.
+        leaving_.begin(*core_, wanted_);
+        const step next = grant_at_once(*core_, wanted_, started_);
+        if (next != step::granted) {
+            throw_if_closed();
+            leaving_.takes_time();
+        }
+        return next;
+    }
+    void throw_if_closed() const
+    {
+        if (core_->closed_to_new.load())
+            throw_shutting_down(*core_, *wanted_);
+    }
+    [[nodiscard]] lock hand_out() noexcept
+    {
+        leaving_.dismiss();
+        return record::make_lock(std::move(wanted_), std::move(core_));
+    }
+
+    std::shared_ptr<core> core_;
+    /// May be replaced by one that goes on for it.
+    record::ptr wanted_;
+    departure leaving_;
+    lease_clock::time_point started_{};
+};
+
+/// An acquire that waits.
+class acquire_operation : public acquiring_operation
+{
+public:
+    using result_type = lock;
+    static constexpr bool ends_when_closed = true;
+
+    acquire_operation(std::shared_ptr<core> owner, record::ptr wanted)
+        : acquiring_operation(std::move(owner), std::move(wanted))
+    {
+    }
+
+    [[nodiscard]] bool begin()
+    {
+        next_ = try_at_once();
+        if (next_ == step::granted)
+            return true;
+        schedule_.emplace(wanted_->own_policy ? *wanted_->own_policy : core_->options.retry, started_);
+        has_just_begun_ = true;
+        return false;
+    }
+
+    [[nodiscard]] std::optional<wait_for> advance()
+    {
+        for (;;) {
+            std::uint32_t seen = 0;
+            std::optional<lease_clock::time_point> now;
+            if (std::exchange(has_just_begun_, false))
+                now = schedule_->start();
+            if (next_ == step::again)
+                next_ = next_step(*core_, wanted_, *schedule_, now, seen);
+            switch (std::exchange(next_, step::again)) {
+            case step::granted:
+                return std::nullopt;
+            case step::again:
+                break;
+            case step::yield:
+                return wait_for{wanted_.get(), waitable::outdated};
+            case step::park:
+            case step::wait:
+                return wait_for{wanted_.get(), seen};
+            }
+        }
+    }
+
+    [[nodiscard]] lock result() noexcept { return hand_out(); }
+
+private:
+    std::optional<retry_schedule> schedule_;
+    step next_ = step::again;
+    /// The time of its start is the time now.
+    bool has_just_begun_ = false;
+};
+
+/// A single attempt.
+class try_acquire_operation : public acquiring_operation
+{
+public:
+    using result_type = std::optional<lock>;
+    static constexpr bool ends_when_closed = false;
+
+    try_acquire_operation(std::shared_ptr<core> owner, record::ptr wanted)
+        : acquiring_operation(std::move(owner), std::move(wanted))
+    {
+    }
+
+    [[nodiscard]] bool begin()
+    {
+        const step next = try_at_once();
+        is_granted_ = next != step::again;
+        lets_others_run_ = next == step::yield;
+        return next == step::granted;
+    }
+
+    [[nodiscard]] std::optional<wait_for> advance()
+    {
+        if (is_granted_) {
+            if (std::exchange(lets_others_run_, false))
+                return wait_for{wanted_.get(), waitable::outdated};
+            return std::nullopt;
+        }
+        if (!std::exchange(is_under_way_, true)) {
+            if (const auto ahead = answer_ahead(*core_, *wanted_, started_)) {
+                if (const auto why =
+                        why_not_busy(*core_, *ahead, "the backend does not answer the caller that is first"))
+                    throw_failed(*why, context_of(*core_, *wanted_));
+                return std::nullopt;
+            }
+            if (!wanted_->attempting.was_sent())
+                send_single(*core_, wanted_, started_);
+        }
+        throw_if_inherited(*core_, *wanted_);
+        std::uint32_t seen = 0;
+        const auto answer = take_answer(*core_, *wanted_, seen);
+        // In this order: a grant that comes after this look moves the version.
+        is_granted_ = wanted_->where() != phase::acquiring;
+        if (is_granted_)
+            return std::nullopt;
+        throw_if_closed();
+        if (!answer)
+            return wait_for{wanted_.get(), seen};
+        // The destructor of `leaving_` gives back a grant that came too late.
+        if (answer->status != create_status::busy)
+            throw_failed(answer->status == create_status::failed ? *answer->error : *too_late_to_use(),
+                context_of(*core_, *wanted_));
+        return std::nullopt;
+    }
+
+    [[nodiscard]] std::optional<lock> result() noexcept
+    {
+        if (is_granted_)
+            return hand_out();
+        return std::nullopt;
+    }
+
+private:
+    bool is_granted_ = false;
+    bool lets_others_run_ = false;
+    bool is_under_way_ = false;
+};
+
+} // namespace
+
+asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted)
+{
+    return await_operation<acquire_operation>(std::move(self), std::move(wanted));
+}
+
+void start_acquire(const asio::any_io_executor& executor, verb_handler<lock> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr wanted)
+{
+    start_operation<acquire_operation>(executor, std::move(handler), caller, std::move(self), std::move(wanted));
+}
+
+asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, record::ptr wanted)
+{
+    return await_operation<try_acquire_operation>(std::move(self), std::move(wanted));
+}
+
+void start_try_acquire(const asio::any_io_executor& executor, verb_handler<std::optional<lock>> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr wanted)
+{
+    start_operation<try_acquire_operation>(executor, std::move(handler), caller, std::move(self), std::move(wanted));
+}
+
+} // namespace colock::detail::verbs

@@ -1,0 +1,486 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/operations/acquire_step.hpp"
+#include "core/state/core.hpp"
+#include "core/state/departure.hpp"
+#include "core/state/failures.hpp"
+#include "core/state/handles.hpp"
+#include "core/operations/joint_attempt.hpp"
+#include "core/state/unscheduled.hpp"
+#include "core/operations/verbs.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <ranges>
+
+namespace colock::detail::verbs {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+bool is_exclusive(const group_member& member) noexcept
+{
+    return member.mode == lock_mode::exclusive;
+}
+
+/// Sorted by key, each once and with its mode.
+std::vector<group_member> in_canonical_order(const core& self, std::vector<group_member> members, lock_mode by_default)
+{
+    const auto refuse = [&](std::string key, std::string why) {
+        throw validation_error(
+            errc::invalid_options, {.key = std::move(key), .backend = self.backend_name(), .detail = std::move(why)});
+    };
+    if (members.empty())
+        refuse({}, "the list of keys is empty; name at least one, or use acquire_global()");
+    for (auto& each : members)
+        each.mode = each.mode.value_or(by_default);
+    std::ranges::sort(members, {}, &group_member::key);
+    const auto same_key = [](const group_member& one, const group_member& other) { return one.key == other.key; };
+    const auto differ = std::ranges::adjacent_find(
+        members, [&](const auto& one, const auto& other) { return same_key(one, other) && one.mode != other.mode; });
+    if (differ != members.end())
+        refuse(differ->key, "the key is named twice, with different modes; name it once, with the mode that it needs");
+    const auto again = std::ranges::unique(members, same_key);
+    members.erase(again.begin(), again.end());
+    return members;
+}
+
+/// Now and then, after so many grants that were answered at once.
+bool lets_others_run(core& self, std::size_t grants)
+{
+    const std::lock_guard guard(self.mutex);
+    return self.stats.grants % immediate_grants_in_a_row < grants;
+}
+
+/// Waits until that time. Ends early, with an exception, if the locker closes or the process has forked.
+asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, lease_clock::time_point until)
+{
+    const unscheduled at_end{*self, self->pausing};
+    parked place;
+    place.ends_when_closed = true;
+    for (;;) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex);
+            if (self->closed_to_new || lease_clock::now() >= until)
+                break;
+            self->timers.schedule(self->pausing, std::min(self->pausing.due, until));
+            seen = self->pausing.version;
+        }
+        throw_if_inherited(*self, wanted);
+        throw_if_cancelled(co_await asio::this_coro::cancellation_state);
+        co_await self->park(self->pausing, place, seen);
+    }
+    if (self->closed_to_new)
+        throw_shutting_down(*self, wanted);
+}
+
+/// One lock of a group, from the first attempt until the group is complete or given up.
+struct candidate
+{
+    record::ptr wanted;
+    departure leaving;
+    /// When the lease ended before it was renewed for completion; zero: it was not.
+    lease_clock::time_point renewed_from{};
+
+    candidate(core& owner, record::ptr subject) : wanted(std::move(subject)), leaving(owner, wanted)
+    {
+        leaving.takes_time();
+    }
+};
+
+/// Acquires several locks, all or none.
+///
+/// If the backend can, and nobody of this locker waits for one of the keys, it asks for all of them in one step first.
+/// Otherwise it acquires them one after the other in canonical order and holds those that it has. Groups cannot wait
+/// for each other in a circle, because all use the same order. A place in a queue is kept until it is granted, so that
+/// no stream of others can starve the group. A lease that ends on the way gives everything back, and it starts again.
+class group_acquire
+{
+public:
+    group_acquire(std::shared_ptr<core> owner, std::vector<group_member> members, const acquire_options& options)
+        : core_(std::move(owner)), members_(std::move(members)), options_(options),
+          policy_(options.retry.value_or(core_->options.retry)),
+          at_once_(core_->can.several && members_.size() > 1 && members_.size() <= most_at_once &&
+                   std::ranges::all_of(members_, &is_exclusive)),
+          schedule_(policy_, lease_clock::now())
+    {
+    }
+    group_acquire(const group_acquire&) = delete;
+    group_acquire& operator=(const group_acquire&) = delete;
+    ~group_acquire();
+
+    [[nodiscard]] asio::awaitable<lock_group> run();
+
+private:
+    void prepare_candidates();
+    // Each step returns false if a lease has ended, or a grant came too late: the group starts again.
+    [[nodiscard]] asio::awaitable<bool> attempt_in_one_step();
+    [[nodiscard]] asio::awaitable<bool> acquire_in_order();
+    [[nodiscard]] asio::awaitable<bool> acquire_next(candidate& next);
+    [[nodiscard]] asio::awaitable<bool> renew_short_leases();
+    [[nodiscard]] bool complete();
+    /// Gives everything back in the background, newest first.
+    void give_back() noexcept;
+    [[nodiscard]] asio::awaitable<void> start_again();
+
+    [[nodiscard]] bool has_lost() const;
+    [[nodiscard]] bool is_short(const candidate& of, lease_clock::time_point now) const;
+    [[nodiscard]] bool is_long_enough(const candidate& of, lease_clock::time_point now) const;
+    /// \return whether one is still to be answered.
+    [[nodiscard]] bool begin_renewals(std::uint32_t& seen);
+    void wait_for(record* next);
+    void begin_wait();
+    /// A failed attempt that has been counted; throws if the policy gives up.
+    void count_failure(const record& failed, const last_answer& last);
+    [[nodiscard]] asio::awaitable<void> pause_until(
+        const record& failed, lease_clock::time_point until, failure_ptr why);
+    [[nodiscard]] lock_group make_group();
+
+    const std::shared_ptr<core> core_;
+    /// In canonical order, each with its mode.
+    const std::vector<group_member> members_;
+    const acquire_options options_;
+    const retry_policy policy_;
+    /// The backend may be asked for all in one step.
+    const bool at_once_;
+    const std::string group_ = token::generate().hex();
+    /// One for all keys: a grant neither counts nor resets it.
+    retry_schedule schedule_;
+    /// Renewal and `max_hold` that the locks get when the group is complete.
+    bool renews_ = false;
+    std::chrono::milliseconds max_hold_{0};
+    /// Whether the group is counted among those that wait.
+    bool waits_ = false;
+    /// How often in a row all were granted in one step, but too late.
+    unsigned late_grants_ = 0;
+    lease_clock::time_point looks_again_ = lease_clock::time_point::max();
+    incomplete_group progress_;
+    /// One for each member, in order; none of them moves.
+    std::deque<candidate> candidates_;
+};
+
+asio::awaitable<lock_group> group_acquire::run()
+{
+    for (;;) {
+        prepare_candidates();
+        // One after the other: GCC 14 swallows an exception of the first co_await in `co_await a && co_await b`.
+        bool is_held = co_await attempt_in_one_step();
+        if (is_held)
+            is_held = co_await acquire_in_order();
+        if (is_held)
+            is_held = co_await renew_short_leases();
+        if (is_held && complete())
+            break;
+        co_await start_again();
+    }
+    auto group = make_group();
+    if (core_->can.immediate && lets_others_run(*core_, group.size()))
+        co_await asio::post(asio::deferred);
+    co_return group;
+}
+
+void group_acquire::prepare_candidates()
+{
+    const bool all_exclusive = std::ranges::all_of(members_, &is_exclusive);
+    for (const auto& member : members_) {
+        auto options = options_;
+        options.mode = *member.mode;
+        // In a list with both modes, max_holders is for the shared ones. A list of exclusive locks is refused with it.
+        if (is_exclusive(member) && !all_exclusive)
+            options.max_holders = 0;
+        auto wanted = verbs::prepare(core_, std::string(member.key), std::move(options), renewal::manual, true, group_);
+        throw_if_refused(*core_, *wanted);
+        prepare_token(*core_, *wanted);
+        wanted->started = schedule_.start();
+        renews_ = wanted->plan.renews();
+        max_hold_ = wanted->plan.max_hold();
+        wanted->plan.asked_for(wanted->ttl() > 0ms, 0ms);
+        wanted->incomplete = &progress_;
+        candidates_.emplace_back(*core_, std::move(wanted));
+    }
+    if (core_->closed_to_new)
+        throw_shutting_down(*core_, *candidates_.front().wanted);
+}
+
+asio::awaitable<bool> group_acquire::attempt_in_one_step()
+{
+    if (!at_once_)
+        co_return true;
+    throw_if_cancelled(co_await asio::this_coro::cancellation_state);
+    const bool counts = lease_clock::now() >= schedule_.next_at();
+    std::vector<record::ptr> asked;
+    for (const auto& each : candidates_)
+        asked.push_back(each.wanted);
+    if (!attempt_all(*core_, asked, counts && schedule_.attempts() > 0))
+        co_return true;
+    parked place;
+    place.ends_when_closed = true;
+    for (const auto& each : asked) {
+        std::uint32_t seen = 0;
+        while (is_unanswered(*core_, *each, schedule_, seen)) {
+            throw_if_cancelled(co_await asio::this_coro::cancellation_state);
+            co_await core_->park(*each, place, seen);
+        }
+    }
+    const auto refused = take_joint_answer(*core_, asked);
+    if (!refused)
+        co_return true;
+    const record& failed = *asked[refused->which];
+    const create_outcome& answer = refused->answer;
+    if (answer.status == create_status::granted) {
+        // No answer would tell when to ask again.
+        looks_again_ = saturating_add(lease_clock::now(), acquire_plan::look_delay(late_grants_++));
+        co_return false;
+    }
+    schedule_.add_earlier_requests(1);
+    if (answer.status == create_status::failed && !may_be_tried_again(answer.error->code))
+        throw_failed(*answer.error, context_of(*core_, failed));
+    if (counts)
+        count_failure(failed, {.heard = true, .error = answer.error, .holder = answer.holder});
+    if (answer.status == create_status::busy) {
+        asked.front()->attempting.first_is_counted();
+    } else {
+        // The same claims continue: where they were granted after all, they find their own grants.
+        const bool is_unknown = answer.error->code == errc::outcome_unknown;
+        for (auto& each : candidates_) {
+            if (each.wanted->spent())
+                each.wanted = take_over_from(*core_, each.wanted);
+            if (is_unknown)
+                each.wanted->attempting.first_looks();
+        }
+        const auto look = is_unknown ? saturating_add(lease_clock::now(), acquire_plan::look_delay(0))
+                                     : lease_clock::time_point::max();
+        co_await pause_until(*candidates_[refused->which].wanted, std::min(look, schedule_.next_at()), answer.error);
+    }
+    co_return true;
+}
+
+asio::awaitable<bool> group_acquire::acquire_in_order()
+{
+    std::size_t acquired = 0;
+    for (auto& next : candidates_) {
+        if (next.wanted->where() == phase::held)
+            continue;
+        if (!co_await acquire_next(next))
+            co_return false;
+        if (core_->can.immediate && ++acquired % immediate_grants_in_a_row == 0)
+            co_await asio::post(asio::deferred);
+    }
+    co_return !has_lost();
+}
+
+asio::awaitable<bool> group_acquire::acquire_next(candidate& next)
+{
+    wait_for(next.wanted.get());
+    const bool is_first_attempt = &next == &candidates_.front() && schedule_.attempts() == 0;
+    if (!is_first_attempt && next.wanted->where() == phase::acquiring && lease_clock::now() >= schedule_.deadline())
+        throw_retries_ended(*core_, *next.wanted, schedule_, {.heard = true});
+    parked place;
+    place.ends_when_closed = true;
+    for (;;) {
+        std::uint32_t seen = 0;
+        const step reached = next_step(*core_, next.wanted, schedule_, std::nullopt, seen);
+        if (has_lost())
+            co_return false;
+        if (reached == step::granted)
+            co_return true;
+        if (reached == step::again)
+            continue;
+        if (reached == step::wait)
+            begin_wait();
+        if (reached == step::yield)
+            seen = waitable::outdated;
+        throw_if_cancelled(co_await asio::this_coro::cancellation_state);
+        co_await core_->park(*next.wanted, place, seen);
+    }
+}
+
+/// The leases of the first locks may be old when the last one is granted: those that are short are renewed once. Each
+/// renewal that fails is repeated as any other.
+asio::awaitable<bool> group_acquire::renew_short_leases()
+{
+    const unscheduled at_end{*core_, progress_};
+    wait_for(nullptr);
+    parked place;
+    place.ends_when_closed = true;
+    for (std::uint32_t seen = 0; begin_renewals(seen);) {
+        const record& first = *candidates_.front().wanted;
+        throw_if_inherited(*core_, first);
+        if (core_->closed_to_new)
+            throw_shutting_down(*core_, first);
+        if (lease_clock::now() >= schedule_.deadline()) {
+            auto why = make_failure(errc::unavailable, "a lease of the group could not be renewed");
+            throw_retries_ended(*core_, first, schedule_, {.heard = true, .error = std::move(why)});
+        }
+        throw_if_cancelled(co_await asio::this_coro::cancellation_state);
+        co_await core_->park(progress_, place, seen);
+    }
+    co_return !has_lost();
+}
+
+bool group_acquire::begin_renewals(std::uint32_t& seen)
+{
+    work todo;
+    bool is_unanswered = false;
+    {
+        const std::lock_guard guard(core_->mutex);
+        if (progress_.has_lost)
+            return false;
+        const auto now = lease_clock::now();
+        for (auto& each : candidates_) {
+            record& held = *each.wanted;
+            // The timer may be late.
+            if (held.lease().has_ended(now))
+                static_cast<void>(core_->leased.report_loss(held, todo));
+            if (!is_short(each, now) ||
+                (each.renewed_from != lease_clock::time_point() && held.lease().ttl_bound() > each.renewed_from))
+                continue;
+            is_unanswered = true;
+            if (std::exchange(each.renewed_from, held.lease().ttl_bound()) == lease_clock::time_point())
+                core_->leased.start_renewal(held, now, todo);
+        }
+        is_unanswered = is_unanswered && !progress_.has_lost;
+        core_->timers.schedule(progress_, schedule_.deadline());
+        seen = progress_.version;
+    }
+    todo.run(*core_);
+    return is_unanswered;
+}
+
+bool group_acquire::complete()
+{
+    work todo;
+    {
+        const std::lock_guard guard(core_->mutex);
+        const auto now = lease_clock::now();
+        if (core_->closed_to_new || progress_.has_lost ||
+            !std::ranges::all_of(candidates_, [&](const candidate& each) { return is_long_enough(each, now); }))
+            return false;
+        for (auto& each : candidates_)
+            core_->leased.hand_out(*each.wanted, renews_, max_hold_, now);
+        if (std::exchange(waits_, false))
+            core_->leased.end_wait(schedule_.start());
+    }
+    todo.run(*core_);
+    return true;
+}
+
+lock_group group_acquire::make_group()
+{
+    std::vector<lock> locks;
+    locks.reserve(candidates_.size());
+    for (auto& each : candidates_) {
+        each.leaving.dismiss();
+        locks.push_back(record::make_lock(std::move(each.wanted), std::shared_ptr(core_)));
+    }
+    return core::handles::make_group(core_, group_, std::move(locks));
+}
+
+void group_acquire::give_back() noexcept
+{
+    wait_for(nullptr);
+    while (!candidates_.empty())
+        candidates_.pop_back();
+    const std::lock_guard guard(core_->mutex);
+    progress_.has_lost = false;
+}
+
+/// Counts a failed attempt, and prepares the next one.
+asio::awaitable<void> group_acquire::start_again()
+{
+    const auto failed = candidates_.front().wanted;
+    const auto requests_for = [](const candidate& each) { return each.wanted->attempts_made.load(); };
+    const std::size_t most_requests = std::ranges::max(candidates_ | std::views::transform(requests_for));
+    give_back();
+    throw_if_inherited(*core_, *failed);
+    if (core_->closed_to_new)
+        throw_shutting_down(*core_, *failed);
+    const auto why =
+        make_failure(errc::unavailable, "a lease ended before the last of several locks was granted; use a longer ttl");
+    const auto looks_again = std::exchange(looks_again_, lease_clock::time_point::max());
+    const bool is_early_look =
+        looks_again != lease_clock::time_point::max() && lease_clock::now() < schedule_.next_at();
+    if (!is_early_look)
+        count_failure(*failed, {.heard = true, .error = why});
+    co_await pause_until(*failed, std::min(looks_again, schedule_.next_at()), why);
+    schedule_.add_earlier_requests(most_requests);
+}
+
+group_acquire::~group_acquire()
+{
+    give_back();
+    if (!waits_)
+        return;
+    const std::lock_guard guard(core_->mutex);
+    --core_->stats.waiting;
+}
+
+bool group_acquire::has_lost() const
+{
+    const std::lock_guard guard(core_->mutex);
+    return progress_.has_lost;
+}
+
+/// Less than two thirds of the ttl is left.
+bool group_acquire::is_short(const candidate& of, lease_clock::time_point now) const
+{
+    const auto ends = of.wanted->lease().ttl_bound();
+    const auto least = std::max<lease_clock::duration>(
+        of.wanted->ttl() * 2 / 3, core_->options.minimum_validity.value_or(std::chrono::milliseconds(0)));
+    return ends != lease_clock::time_point::max() && ends - now < least;
+}
+
+/// As a grant that arrives has to be, on a backend whose answers take time.
+bool group_acquire::is_long_enough(const candidate& of, lease_clock::time_point now) const
+{
+    if (of.wanted->lease().has_ended(now))
+        return false;
+    const auto least = core_->options.minimum_validity.value_or(std::max(10ms, of.wanted->ttl() / 10));
+    const auto ends = of.wanted->lease().ttl_bound();
+    return core_->can.immediate || ends == lease_clock::time_point::max() || ends - now >= least;
+}
+
+void group_acquire::wait_for(record* next)
+{
+    const std::lock_guard guard(core_->mutex);
+    progress_.waits_for = next;
+}
+
+void group_acquire::begin_wait()
+{
+    if (std::exchange(waits_, true))
+        return;
+    const std::lock_guard guard(core_->mutex);
+    ++core_->stats.waits;
+    ++core_->stats.waiting;
+}
+
+void group_acquire::count_failure(const record& failed, const last_answer& last)
+{
+    if (!schedule_.failed(lease_clock::now()))
+        throw_retries_ended(*core_, failed, schedule_, last);
+}
+
+asio::awaitable<void> group_acquire::pause_until(const record& failed, lease_clock::time_point until, failure_ptr why)
+{
+    co_await pause(core_, failed, std::min(until, schedule_.deadline()));
+    if (lease_clock::now() >= schedule_.deadline())
+        throw_retries_ended(*core_, failed, schedule_, {.heard = true, .error = std::move(why)});
+}
+
+} // namespace
+
+asio::awaitable<lock_group> acquire_all(std::shared_ptr<core> self, group_members keys, acquire_options options)
+{
+    group_acquire all(self, in_canonical_order(*self, std::move(keys.all()), options.mode), options);
+    co_return co_await all.run();
+}
+
+} // namespace colock::detail::verbs

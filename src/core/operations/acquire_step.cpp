@@ -1,0 +1,307 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/operations/acquire_step.hpp"
+
+#include "core/state/core.hpp"
+#include "core/state/failures.hpp"
+#include "core/state/letting_go.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace colock::detail {
+
+namespace {
+
+void take_back_late_grant(core& self, const record::ptr& wanted, lease_clock::time_point now)
+{
+    {
+        const std::lock_guard guard(self.mutex);
+        wanted->under_way = operation::give_back;
+        if (wanted->place.queue)
+            wanted->place.queue->answer.error = wanted->outcome().error;
+    }
+    wanted->set_sent(now);
+    wanted->gives_back_late_grant = true;
+    self.backend->start_release(wanted, completion<release_outcome>::bind<&record::on_given_back>(wanted));
+}
+
+void judge(core& self, const record::ptr& wanted, retry_schedule& schedule, create_outcome outcome)
+{
+    record& subject = *wanted;
+    const auto now = lease_clock::now();
+    bool counts = true;
+    subject.outcome().error.reset();
+    switch (outcome.status) {
+    case create_status::granted:
+        counts = subject.attempting.found_failing(now, true);
+        subject.outcome().error = too_late_to_use();
+        take_back_late_grant(self, wanted, now);
+        break;
+    case create_status::busy:
+        counts = subject.attempting.found_busy(now, now - subject.sent(),
+            outcome.retry_after > lease_clock::duration::zero() ? saturating_add(now, outcome.retry_after)
+                                                                : lease_clock::time_point::max());
+        subject.outcome().holder = std::move(outcome.holder);
+        break;
+    case create_status::failed:
+        if (!may_be_tried_again(outcome.error->code))
+            throw_failed(*outcome.error, context_of(self, subject));
+        counts = subject.attempting.found_failing(now, outcome.error->code == errc::outcome_unknown);
+        subject.outcome().error = std::move(outcome.error);
+        break;
+    }
+    if (counts && !schedule.failed(now)) {
+        throw_retries_ended(self, subject, schedule,
+            {.heard = true, .error = subject.outcome().error, .holder = subject.outcome().holder});
+    }
+}
+
+void start_wait_at_adapter(core& self, record& wanted, std::uint32_t number, lease_clock::time_point until)
+{
+    self.backend->start_wait(record::ptr(&wanted), until, [subject = record::ptr(&wanted), number](woken) {
+        if (const auto alive = subject->weak_core.lock())
+            alive->on_woken(subject, number);
+    });
+}
+
+bool is_queued(core& self, const record& wanted)
+{
+    const std::lock_guard guard(self.mutex);
+    return self.queues.find(wanted) != nullptr;
+}
+
+/// One look of an acquiring coroutine at where it stands, and what it does then. The mutex is held until then.
+class acquire_step
+{
+public:
+    acquire_step(core& self, const record::ptr& wanted, retry_schedule& schedule, lease_clock::time_point now)
+        : self_(self), wanted_(wanted), schedule_(schedule), now_(now), guard_(self.mutex)
+    {
+    }
+
+    /// `seen` is the version that it has looked at.
+    [[nodiscard]] step take(std::uint32_t& seen);
+
+private:
+    [[nodiscard]] acquire_plan::view look() const;
+    [[nodiscard]] step carry_out(const acquire_plan::decision& next);
+    [[nodiscard]] step send(bool counts);
+    [[nodiscard]] step wait(const acquire_plan::decision& next);
+    [[nodiscard]] step judge_answer();
+    [[noreturn]] void give_up();
+    void count_failure();
+    void unlock()
+    {
+        guard_.unlock();
+        todo_.run(self_);
+    }
+
+    core& self_;
+    const record::ptr& wanted_;
+    retry_schedule& schedule_;
+    const lease_clock::time_point now_;
+    // Before the guard: what it owns is destroyed after the mutex is released.
+    work todo_;
+    std::unique_lock<light_mutex> guard_;
+};
+
+step acquire_step::take(std::uint32_t& seen)
+{
+    record& subject = *wanted_;
+    if (subject.where() != phase::acquiring)
+        return step::granted;
+    if (!subject.place.queue && !subject.outcome_ready)
+        // One whose outcome is unknown may hold the lock: others in the queue cannot be granted before it has asked.
+        self_.queues.enter(subject, subject.attempting.was_sent() || subject.tainted(), todo_.wakes);
+    seen = subject.version;
+    subject.place.open_to_hand_over = false;
+    if (std::exchange(subject.outcome_ready, false))
+        return judge_answer();
+    return carry_out(subject.attempting.next(now_, look(), schedule_));
+}
+
+acquire_plan::view acquire_step::look() const
+{
+    const record& subject = *wanted_;
+    const record* const holder = subject.place.queue->holder;
+    return {.is_head = subject.place.is_head,
+        .unanswered = subject.under_way != operation::none,
+        .events = self_.can.events,
+        .held_here_until = holder && !self_.can.fifo ? holder->lease().valid_until() : lease_clock::time_point::min(),
+        .stands_back_until = subject.place.queue->stands_back_until};
+}
+
+step acquire_step::carry_out(const acquire_plan::decision& next)
+{
+    switch (next.what) {
+    case acquire_plan::action::await_answer:
+        self_.timers.schedule(*wanted_, next.until);
+        return step::park;
+    case acquire_plan::action::send:
+        return send(next.counts);
+    case acquire_plan::action::count:
+        count_failure();
+        return next.yields ? step::yield : step::again;
+    case acquire_plan::action::yield:
+        wanted_->attempting.yielded();
+        unlock();
+        return step::yield;
+    case acquire_plan::action::wait:
+        return wait(next);
+    case acquire_plan::action::give_up:
+        break;
+    }
+    give_up();
+}
+
+/// It waits for the answer as it would wait for anything else; one that comes at once is looked at without that.
+step acquire_step::send(bool counts)
+{
+    self_.timers.schedule(*wanted_, schedule_.deadline());
+    if (counts && schedule_.attempts() > 0)
+        ++self_.stats.retries;
+    const bool listens = begin_attempt(*wanted_, now_, counts);
+    unlock();
+    send_attempt(self_, wanted_, listens);
+    return self_.can.immediate ? step::again : step::park;
+}
+
+step acquire_step::wait(const acquire_plan::decision& next)
+{
+    record& subject = *wanted_;
+    const bool counts = !subject.attempting.has_waited() && !subject.incomplete;
+    // Who waits after an error is not told that the lock is busy.
+    const bool fails = subject.place.is_head && subject.attempting.was_sent() && subject.outcome().error;
+    if (self_.options.observer && !fails && !std::exchange(subject.place.told_waiting, true))
+        self_.events.add({.what = lock_event::kind::waiting, .subject = wanted_});
+    self_.timers.schedule(subject, next.until);
+    const std::uint32_t number = subject.attempting.waits(next.listens);
+    // After all that may throw: it is counted out when it stops waiting.
+    if (counts) {
+        ++self_.stats.waits;
+        ++self_.stats.waiting;
+    }
+    // A hand-over would be an operation on this claim, and none may begin before its wait has.
+    subject.place.open_to_hand_over = !next.listens;
+    unlock();
+    if (next.listens) {
+        start_wait_at_adapter(self_, subject, number, next.until);
+        guard_.lock();
+        subject.place.open_to_hand_over = true;
+    }
+    return step::wait;
+}
+
+step acquire_step::judge_answer()
+{
+    create_outcome outcome = std::move(wanted_->outcome());
+    if (wanted_->place.queue)
+        wanted_->place.queue->answer = {.heard = true, .error = outcome.error};
+    unlock();
+    judge(self_, wanted_, schedule_, std::move(outcome));
+    return step::again;
+}
+
+void acquire_step::give_up()
+{
+    const auto last = answer_to(self_, *wanted_, now_);
+    unlock();
+    throw_retries_ended(self_, *wanted_, schedule_, last);
+}
+
+void acquire_step::count_failure()
+{
+    const auto last = answer_to(self_, *wanted_, now_);
+    unlock();
+    if (!schedule_.failed(now_))
+        throw_retries_ended(self_, *wanted_, schedule_, last);
+}
+
+} // namespace
+
+step next_step(core& self, record::ptr& wanted, retry_schedule& schedule, std::optional<lease_clock::time_point> now,
+    std::uint32_t& seen)
+{
+    throw_if_inherited(self, *wanted);
+    if (wanted->where() != phase::acquiring)
+        return step::granted;
+    if (self.closed_to_new.load(std::memory_order_relaxed))
+        throw_shutting_down(self, *wanted);
+    if (wanted->spent())
+        wanted = take_over_from(self, wanted);
+    return acquire_step(self, wanted, schedule, now ? *now : lease_clock::now()).take(seen);
+}
+
+record::ptr take_over_from(core& self, const record::ptr& spent)
+{
+    record::ptr fresh(new record(self.shared_from_this(), {.key = spent->key(),
+                                                              .mode = spent->mode(),
+                                                              .max_holders = spent->max_holders(),
+                                                              .ttl = spent->ttl(),
+                                                              .queues = spent->queues(),
+                                                              .owner = spent->shared_owner()}));
+    prepare_token(self, *fresh);
+    {
+        const std::lock_guard guard(self.mutex);
+        fresh->go_on_for(*spent);
+        if (spent->place.queue)
+            self.queues.change_places(*spent, *fresh);
+    }
+    depart(self, spent);
+    return fresh;
+}
+
+bool begin_attempt(record& wanted, lease_clock::time_point now, bool counts)
+{
+    wanted.sends_create();
+    wanted.set_sent(now);
+    return wanted.attempting.sent(counts);
+}
+
+void send_attempt(core& self, const record::ptr& wanted, bool waits)
+{
+    if (waits)
+        self.backend->cancel_wait(*wanted);
+    self.backend->start_create(wanted, completion<create_outcome>::bind<&record::on_created>(wanted));
+}
+
+step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_point now)
+{
+    if (!self.can.immediate || self.options.observer ||
+        (self.queues.may_have(wanted->key_hash()) && is_queued(self, *wanted)) || self.closed_to_new.load())
+        return step::again;
+    wanted->attempting.sent_at_once();
+    wanted->set_sent(now);
+    std::optional<create_outcome> outcome;
+    self.backend->start_create(wanted, completion<create_outcome>::into(outcome));
+    if (outcome->status != create_status::granted) {
+        self.on_created(*wanted, std::move(*outcome));
+        return step::again;
+    }
+    std::unique_lock guard(self.mutex);
+    ++self.stats.attempts;
+    wanted->attempts_made.store(1, std::memory_order_relaxed);
+    if (self.closed_to_new.load(std::memory_order_relaxed)) {
+        // Closed while the backend was asked: what it granted is given back.
+        wanted->granted = true;
+        wanted->left_trace = true;
+        return step::again;
+    }
+    self.leased.hold(*wanted, outcome->fence);
+    if (wanted->loss_before_grant) {
+        work todo;
+        self.leased.hear_of_grant(*wanted, todo);
+        guard.unlock();
+        todo.run(self);
+        return step::granted;
+    }
+    return self.stats.grants % immediate_grants_in_a_row == 0 ? step::yield : step::granted;
+}
+
+void prepare_token(const core& self, const record& wanted)
+{
+    if (!self.can.immediate)
+        static_cast<void>(wanted.token());
+}
+
+} // namespace colock::detail

@@ -1,0 +1,249 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/operations/breaking.hpp"
+#include "core/state/core.hpp"
+#include "core/state/failures.hpp"
+#include "core/operations/query.hpp"
+#include "core/policy/validation.hpp"
+#include "core/operations/verbs.hpp"
+
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string_view>
+
+namespace colock::detail::verbs {
+
+namespace {
+
+constexpr std::size_t purged_in_a_step = 1000;
+
+void throw_if_unable(const core& self, const std::string& key)
+{
+    if (!self.can.list) {
+        throw validation_error(errc::unsupported,
+            {.key = key, .backend = self.backend_name(), .detail = self.backend_name() + " cannot list its locks"});
+    }
+    if (self.dead)
+        throw create_error(errc::shutting_down, {.key = key, .backend = self.backend_name()});
+}
+
+[[noreturn]] void throw_failed_query(
+    const core& self, std::string key, effect what, const failure_ptr& why, lease_clock::time_point began)
+{
+    error_context context{.key = std::move(key), .backend = self.backend_name(), .elapsed = lease_clock::now() - began};
+    if (why && why->code == errc::invalid_options) {
+        context.detail = why->detail;
+        throw validation_error(why->code, std::move(context));
+    }
+    throw_unanswered(self, why, what, std::move(context));
+}
+
+using question = std::function<void(adapter&, completion<list_outcome>)>;
+
+asio::awaitable<list_outcome> ask(std::shared_ptr<core> self, std::string key, effect what, question start)
+{
+    throw_if_unable(*self, key);
+    const auto began = lease_clock::now();
+    auto answer = co_await query(self, std::move(start));
+    if (answer.error)
+        throw_failed_query(*self, std::move(key), what, answer.error, began);
+    co_return answer;
+}
+
+/// What a backend answers at once would otherwise be done in one go, however much it is.
+asio::awaitable<void> let_others_run(const core& self, const std::string& cursor)
+{
+    if (self.can.immediate && !cursor.empty())
+        co_await asio::post(asio::deferred);
+}
+
+/// Pages of a list, put in order as they come: sorting, moving or freeing a hundred thousand at once would keep others
+/// waiting.
+class collection
+{
+public:
+    explicit collection(list_order order) noexcept : order_(order) {}
+
+    [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+
+    void add(std::vector<lock_status>&& page, bool is_last)
+    {
+        // A key that moves comes again, on another page.
+        std::erase_if(page, [&](const lock_status& each) { return known_.contains(each.key); });
+        for (auto& each : page) {
+            const auto when = order_ == list_order::newest_first ? each.created : std::nullopt;
+            added_.push_back(all_.emplace(when, std::move(each)));
+        }
+        for (const auto& each : added_) {
+            if (!is_last)
+                known_.insert(each->second.key);
+        }
+        added_.clear();
+    }
+    /// True: there are more.
+    [[nodiscard]] bool move_some(std::vector<lock_status>& to)
+    {
+        for (auto left = moved_in_a_turn; left > 0 && !all_.empty(); --left) {
+            const auto next = all_.begin();
+            known_.erase(next->second.key);
+            to.push_back(std::move(next->second));
+            all_.erase(next);
+        }
+        return !all_.empty();
+    }
+
+private:
+    using ordered = std::multimap<decltype(lock_status::created), lock_status, std::greater<>>;
+
+    static constexpr std::size_t moved_in_a_turn = 1000;
+
+    const list_order order_;
+    ordered all_;
+    /// Of those.
+    std::set<std::string_view> known_;
+    std::vector<ordered::iterator> added_;
+};
+
+void throw_key_refused(const std::unique_ptr<const failure>& refused, std::string key, std::string backend)
+{
+    if (refused) {
+        throw validation_error(
+            refused->code, {.key = std::move(key), .backend = std::move(backend), .detail = refused->detail});
+    }
+}
+
+} // namespace
+
+asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key)
+{
+    throw_key_refused(check_key(key, self->limits), key, self->backend_name());
+    const auto seen = co_await ask(self, key, effect::none,
+        [key](adapter& backend, completion<list_outcome> done) { backend.start_inspect(key, std::move(done)); });
+    co_return !seen.locks.empty();
+}
+
+asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, std::string cursor)
+{
+    co_await let_others_run(*self, cursor);
+    auto told = co_await ask(self, {}, effect::none,
+        [which = std::move(which), cursor = std::move(cursor)](
+            adapter& backend, completion<list_outcome> done) { backend.start_list(which, cursor, std::move(done)); });
+    co_return lock_page{.locks = std::move(told.locks), .next = std::move(told.next)};
+}
+
+asio::awaitable<std::vector<lock_status>> list(std::shared_ptr<core> self, filter which, list_order order)
+{
+    collection all(order);
+    lock_page page;
+    do {
+        page = co_await list_page(self, which, std::move(page.next));
+        all.add(std::move(page.locks), page.next.empty());
+    } while (!page.next.empty());
+    std::vector<lock_status> told;
+    told.reserve(all.size());
+    while (all.move_some(told))
+        co_await asio::post(asio::deferred);
+    co_return told;
+}
+
+asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std::size_t limit)
+{
+    std::vector<lock_status> all;
+    std::string cursor;
+    do {
+        co_await let_others_run(*self, cursor);
+        // What was removed is told, whatever comes of the rest.
+        if (!all.empty() && self->dead)
+            break;
+        const auto began = lease_clock::now();
+        const auto most = limit == 0 ? purged_in_a_step : std::min(limit - all.size(), purged_in_a_step);
+        if (all.empty())
+            throw_if_unable(*self, {});
+        auto step = co_await query(
+            self, question([most, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> done) {
+                backend.start_purge(most, cursor, std::move(done));
+            }));
+        all.insert(all.end(), std::make_move_iterator(step.locks.begin()), std::make_move_iterator(step.locks.end()));
+        if (step.error && all.empty())
+            throw_failed_query(*self, {}, effect::writes, step.error, began);
+        cursor = step.error ? std::string() : std::move(step.next);
+    } while (!cursor.empty() && (limit == 0 || all.size() < limit));
+    co_return all;
+}
+
+asio::awaitable<std::string> purge_step(std::shared_ptr<core> self, std::size_t limit, std::string cursor)
+{
+    co_await let_others_run(*self, cursor);
+    auto step = co_await ask(
+        self, {}, effect::writes, [limit, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> done) {
+            backend.start_purge(limit, cursor, std::move(done));
+        });
+    co_return std::move(step.next);
+}
+
+asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self, std::string key)
+{
+    throw_key_refused(check_key(key, self->limits), key, self->backend_name());
+    throw_if_unable(*self, key);
+    const auto began = lease_clock::now();
+    question start = [key](adapter& backend, completion<list_outcome> done) {
+        backend.start_break(key, std::move(done));
+    };
+    auto broken =
+        co_await query_and_break(self, [key](const record& held) { return held.key() == key; }, std::move(start));
+    if (broken.error)
+        throw_failed_query(*self, std::move(key), effect::writes, broken.error, began);
+    co_return std::move(broken.locks);
+}
+
+std::vector<held_lock> held_locks(core& self)
+{
+    std::vector<held_lock> result;
+    const std::lock_guard guard(self.mutex);
+    const auto now = lease_clock::now();
+    for (const record& held : self.leased.all()) {
+        const auto ends = held.lease().valid_until();
+        if (ends <= now || held.incomplete)
+            continue;
+        held_lock& seen = result.emplace_back();
+        seen.key = held.key();
+        seen.group = held.owner().group;
+        seen.mode = held.mode();
+        seen.fence = held.fence;
+        seen.ttl = held.ttl();
+        if (ends != lease_clock::time_point::max())
+            seen.valid_for = ends - now;
+    }
+    return result;
+}
+
+locker_options defaults(const core& self)
+{
+    auto options = self.options;
+    options.owner = self.default_owner->owner;
+    options.host = self.default_owner->host;
+    return options;
+}
+
+locker_stats stats(core& self)
+{
+    locker_stats result;
+    {
+        const std::lock_guard guard(self.mutex);
+        result = self.stats;
+        // An expiry is noticed by nobody unless somebody listens.
+        const auto now = lease_clock::now();
+        result.held = static_cast<std::uint64_t>(std::count_if(self.leased.all().begin(), self.leased.all().end(),
+            [now](const record& held) { return !held.incomplete && now < held.lease().valid_until(); }));
+    }
+    result.unproven += self.backend->unproven();
+    result.reconnects = self.backend->reconnects();
+    return result;
+}
+
+} // namespace colock::detail::verbs

@@ -1,0 +1,47 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/operations/breaking.hpp"
+
+#include "core/state/core.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+namespace colock::detail {
+
+std::vector<record::ptr> held_of(core& self, const concerns& which)
+{
+    std::vector<record::ptr> found;
+    const std::lock_guard guard(self.mutex);
+    for (record& held : self.leased.all()) {
+        if (which(held))
+            found.emplace_back(&held);
+    }
+    return found;
+}
+
+void on_broken(core& self, const concerns& which, const std::vector<record::ptr>& held_before, bool succeeded)
+{
+    work todo;
+    {
+        const std::lock_guard guard(self.mutex);
+        for (const auto& held : held_before) {
+            if (succeeded && held->where() == phase::held)
+                self.leased.begin_end(*held, lost_reason::broken, todo);
+        }
+        // An immediate backend reports the claims that it breaks.
+        if (!self.can.immediate) {
+            for (record& held : self.leased.all()) {
+                if (which(held))
+                    self.leased.verify(held, todo);
+            }
+            const auto verify_if_granted = [&](record& wanted) {
+                wanted.is_to_be_verified |= wanted.under_way == operation::create && which(wanted);
+            };
+            self.queues.for_each(verify_if_granted);
+            std::for_each(self.trying.begin(), self.trying.end(), verify_if_granted);
+        }
+    }
+    todo.run(self);
+}
+
+} // namespace colock::detail

@@ -1,0 +1,267 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/operations/breaking.hpp"
+#include "core/state/core.hpp"
+#include "core/state/handles.hpp"
+#include "core/operations/query.hpp"
+#include "core/policy/validation.hpp"
+#include "core/operations/verbs.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock {
+
+namespace {
+
+using reports = std::vector<lock_report>;
+using detail::core;
+using detail::record;
+using milliseconds = std::chrono::milliseconds;
+
+std::vector<record::ptr> newest_first(const std::vector<lock>& locks)
+{
+    std::vector<record::ptr> records;
+    records.reserve(locks.size());
+    for (auto each = locks.rbegin(); each != locks.rend(); ++each)
+        records.emplace_back(&core::handles::record_of(*each));
+    return records;
+}
+
+lock_report report_of(const record& own, lease_clock::time_point now)
+{
+    const auto& owner = own.owner();
+    lock_report report{.key = own.key()};
+    report.before = {.key = own.key(),
+        .group = owner.group,
+        .mode = own.mode(),
+        .owner = owner.owner,
+        .host = owner.host,
+        .comment = owner.comment,
+        .fence = own.fence};
+    if (const auto ends = own.lease().valid_until(); ends != lease_clock::time_point::max())
+        report.before.remaining = std::chrono::floor<milliseconds>(std::max(ends, now) - now);
+    return report;
+}
+
+reports reports_of(const std::vector<record::ptr>& own)
+{
+    const auto now = lease_clock::now();
+    reports all;
+    all.reserve(own.size());
+    for (const auto& each : own)
+        all.push_back(report_of(*each, now));
+    return all;
+}
+
+void tell(reports& told, const std::vector<error_code>& failures)
+{
+    for (std::size_t i = 0; i < failures.size(); ++i)
+        told[i].status = failures[i];
+}
+
+void append(reports& told, std::vector<lock_status> locks)
+{
+    std::ranges::sort(locks, std::ranges::greater(), &lock_status::created);
+    for (auto& each : locks) {
+        auto key = each.key;
+        told.push_back({.key = std::move(key), .before = std::move(each)});
+    }
+}
+
+/// What the backend has told of one's own locks, which are reported by themselves.
+void leave_out(const reports& own, std::vector<lock_status>& locks)
+{
+    for (const auto& each : own) {
+        if (each.status == errc::not_held)
+            continue;
+        const auto same = std::ranges::find_if(locks, [&](const lock_status& told) {
+            // A backend that tells no fence has one exclusive holder, or shared ones that are alike.
+            return told.key == each.key && (told.fence == each.before.fence || told.fence == 0);
+        });
+        if (same != locks.end())
+            locks.erase(same);
+    }
+}
+
+error_context context_of(const core& self, const std::string& id)
+{
+    return {.backend = self.backend_name(), .detail = "of the group " + id};
+}
+
+template <class Error>
+[[noreturn]] void throw_failed(const core& self, const std::string& id, const failure& why)
+{
+    auto context = context_of(self, id);
+    context.attempts = 1;
+    context.cause = why.cause;
+    context.detail += why.detail.empty() ? "" : ": " + why.detail;
+    throw Error(why.code, std::move(context));
+}
+
+std::function<void(adapter&, completion<group_outcome>)> asks_for(std::string id, group_action what, milliseconds ttl)
+{
+    return [id = std::move(id), what, ttl](adapter& backend, completion<group_outcome> done) {
+        backend.start_group(id, what, ttl, std::move(done));
+    };
+}
+
+/// From now on the backend may know of these for so long.
+void may_stand(core& self, const std::vector<record::ptr>& own, milliseconds ttl)
+{
+    const auto until = saturating_add(lease_clock::now(), ttl);
+    const std::lock_guard guard(self.mutex);
+    for (const auto& each : own)
+        each->back().may_stand_until = std::max(each->back().may_stand_until, until);
+}
+
+/// Those of others first: nothing is extended if one of them has no ttl. It never brings an end nearer, so no holder
+/// counts on more than the backend knows of, and one's own have their new time exactly from their handles.
+asio::awaitable<std::vector<lock_status>> extend_all_of(
+    std::shared_ptr<core> self, std::string id, milliseconds ttl, std::vector<record::ptr> own)
+{
+    detail::verbs::check_new_ttl(*self, ttl, context_of(*self, id));
+    if (!self->can.extends_groups) {
+        auto context = context_of(*self, id);
+        context.detail += ": " + self->backend_name() + " extends a lock for its own session alone; extend its handle";
+        throw validation_error(errc::unsupported, std::move(context));
+    }
+    if (self->dead)
+        throw extend_error(errc::shutting_down, context_of(*self, id));
+    may_stand(*self, own, ttl);
+    auto answer = co_await detail::query(self, asks_for(id, group_action::extend, ttl));
+    if (answer.error && answer.error->code == errc::invalid_ttl)
+        throw_failed<validation_error>(*self, id, *answer.error);
+    if (answer.error)
+        throw_failed<extend_error>(*self, id, *answer.error);
+    if (answer.locks.empty() && own.empty())
+        throw extend_error(errc::not_held, context_of(*self, id));
+    co_return std::move(answer.locks);
+}
+
+asio::awaitable<reports> extend_group(
+    std::shared_ptr<core> self, std::string id, bool by_id, std::vector<record::ptr> own, milliseconds ttl)
+{
+    if (!self)
+        co_return reports();
+    // All of them before any is extended: what is done by halves has to be reported, not thrown.
+    for (const auto& each : own)
+        detail::verbs::check_extend(*self, *each, ttl);
+    auto told = reports_of(own);
+    std::vector<lock_status> others;
+    if (by_id)
+        others = co_await extend_all_of(self, std::move(id), ttl, own);
+    tell(told, co_await detail::verbs::extend_each(std::move(self), std::move(own), ttl));
+    leave_out(told, others);
+    append(told, std::move(others));
+    co_return told;
+}
+
+asio::awaitable<reports> release_group(std::shared_ptr<core> self, std::string id, bool by_id, std::vector<lock> locks)
+{
+    if (!self)
+        co_return reports();
+    auto own = newest_first(locks);
+    auto told = reports_of(own);
+    tell(told, co_await detail::verbs::release_each(self, std::move(own)));
+    if (!by_id)
+        co_return told;
+    if (self->dead)
+        throw release_error(errc::shutting_down, context_of(*self, id));
+    auto others = co_await detail::query_and_break(
+        self, [id](const record& held) { return held.owner().group == id; },
+        asks_for(id, group_action::release, milliseconds(0)));
+    if (others.error)
+        throw_failed<release_error>(*self, id, *others.error);
+    append(told, std::move(others.locks));
+    co_return told;
+}
+
+} // namespace
+
+lock_group detail::verbs::group(std::shared_ptr<core> self, std::string id)
+{
+    const auto refuse = [&](errc code, std::string why) {
+        throw validation_error(code, {.backend = self->backend_name(), .detail = std::move(why)});
+    };
+    const bool given = !id.empty();
+    if (const auto refused = check_label("the group's id", id))
+        refuse(refused->code, refused->detail);
+    if (given && !self->can.groups)
+        refuse(errc::unsupported, self->backend_name() + " cannot reach a group of locks by its id; name none");
+    if (!given)
+        id = token::generate().hex();
+    return core::handles::make_group(std::move(self), std::move(id), {}, given);
+}
+
+lock_group& lock_group::operator=(lock_group&& other) noexcept
+{
+    if (this != &other) {
+        drop();
+        core_ = std::move(other.core_);
+        id_ = std::move(other.id_);
+        locks_ = std::move(other.locks_);
+        by_id_ = other.by_id_;
+    }
+    return *this;
+}
+
+lock_group::~lock_group()
+{
+    drop();
+}
+
+void lock_group::drop() noexcept
+{
+    while (!locks_.empty())
+        locks_.pop_back();
+}
+
+bool lock_group::held() const noexcept
+{
+    return !locks_.empty() && std::all_of(locks_.begin(), locks_.end(), [](const lock& each) { return each.held(); });
+}
+
+asio::awaitable<void> lock_group::acquire(std::string key, acquire_options options)
+{
+    if (!core_) {
+        throw validation_error(
+            errc::invalid_options, {.key = key, .detail = "the group is empty or was moved from; acquire a new one"});
+    }
+    if (std::ranges::any_of(locks_, [&](const lock& each) { return each.key() == key; })) {
+        throw validation_error(errc::invalid_options, {.key = key,
+                                                          .backend = core_->backend_name(),
+                                                          .detail = "the group has this key already, and would wait "
+                                                                    "for itself; use the lock that it has"});
+    }
+    auto wanted = detail::verbs::prepare(core_, std::move(key), std::move(options), renewal::manual, true, id_);
+    locks_.push_back(co_await detail::verbs::acquire(core_, std::move(wanted)));
+}
+
+lock lock_group::take(std::string_view key)
+{
+    const auto found = std::ranges::find(locks_, key, &lock::key);
+    if (found == locks_.end()) {
+        throw validation_error(errc::invalid_options,
+            {.key = std::string(key),
+                .detail = "this handle of the group has no lock of that key; take one that it has"});
+    }
+    lock taken = std::move(*found);
+    locks_.erase(found);
+    return taken;
+}
+
+asio::awaitable<std::vector<lock_report>> lock_group::extend(std::chrono::milliseconds ttl)
+{
+    return extend_group(core_, id_, by_id_, newest_first(locks_), ttl);
+}
+
+asio::awaitable<std::vector<lock_report>> lock_group::release()
+{
+    return release_group(core_, id_, by_id_, std::exchange(locks_, {}));
+}
+
+} // namespace colock

@@ -1,0 +1,269 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/operations/acquire_step.hpp"
+#include "core/state/core.hpp"
+#include "core/state/departure.hpp"
+#include "core/state/failures.hpp"
+#include "core/policy/ticket.hpp"
+#include "core/policy/validation.hpp"
+#include "core/operations/verbs.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <optional>
+
+namespace colock::detail::verbs {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+void check_moves(const core& self, std::string key)
+{
+    if (!self.can.tickets) {
+        throw validation_error(
+            errc::unsupported, {.key = std::move(key),
+                                   .backend = self.backend_name(),
+                                   .detail = self.backend_name() + " cannot move locks to another process"});
+    }
+}
+
+[[noreturn]] void throw_not_held(const core& self, const record& subject, lost_reason reason)
+{
+    auto context = context_of(self, subject);
+    context.detail = std::string("its lease had ended: ") + to_string(reason);
+    throw error(errc::not_held, std::move(context));
+}
+
+/// What was sent for it and not answered could come after the one that adopts it.
+bool is_in_doubt(const record& held)
+{
+    return held.tainted() || held.spent() || held.late_ttl() != std::chrono::milliseconds::max();
+}
+
+/// False if something is under way that has to end before; else nothing else begins, and a ticket may be made.
+bool begin_detach(core& self, const record::ptr& held, std::uint32_t& seen)
+{
+    record& subject = *held;
+    std::unique_lock guard(self.mutex);
+    if (self.is_deaf()) {
+        guard.unlock();
+        throw error(errc::shutting_down, context_of(self, subject));
+    }
+    if (subject.where() != phase::held) {
+        const auto reason = subject.end_reason.value_or(lost_reason::released);
+        guard.unlock();
+        throw_not_held(self, subject, reason);
+    }
+    if (const auto now = lease_clock::now(); subject.lease().has_ended(now)) {
+        guard.unlock();
+        const auto reason = leases::end_of(subject, now);
+        self.declare_lost(held, reason);
+        throw_not_held(self, subject, reason);
+    }
+    seen = subject.version;
+    if (subject.under_way != operation::none)
+        return false;
+    if (is_in_doubt(subject)) {
+        guard.unlock();
+        auto context = context_of(self, subject);
+        context.detail = "a request for it has not been answered, and may be carried out yet; release it instead";
+        throw error(errc::outcome_unknown, std::move(context));
+    }
+    subject.under_way = operation::query;
+    return true;
+}
+
+/// Unless the lease was lost meanwhile, or there is no ticket, nobody here has the lock any more.
+std::optional<lost_reason> end_detach(core& self, record& held, bool has_ticket)
+{
+    work todo;
+    std::optional<lost_reason> lost;
+    {
+        const std::lock_guard guard(self.mutex);
+        held.under_way = operation::none;
+        if (held.where() == phase::held && has_ticket) {
+            self.leased.leave_standing(held, todo);
+        } else if (held.where() == phase::held) {
+            // A renewal that fell due meanwhile gave way.
+            held.plan.catches_up(lease_clock::now());
+            self.leased.reschedule(held);
+            if (held.is_to_be_verified)
+                self.leased.verify(held, todo);
+            held.notify(todo.wakes);
+        } else {
+            lost = held.end_reason;
+            if (held.where() == phase::ending)
+                self.cleaning.give_back(held, todo);
+        }
+    }
+    todo.run(self);
+    return lost;
+}
+
+std::string make_ticket(const core& self, const record& held)
+{
+    return to_ticket({.backend = self.backend_name(),
+        .key = held.key(),
+        .group = held.owner().group,
+        .mode = held.mode(),
+        .max_holders = held.max_holders(),
+        .ttl = held.ttl(),
+        .proof = self.backend->export_ticket(held)});
+}
+
+} // namespace
+
+asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held)
+{
+    check_moves(*self, held->key());
+    parked place;
+    std::uint32_t seen = 0;
+    // A renewal may be under way, or an extend.
+    while (!begin_detach(*self, held, seen))
+        co_await self->park(*held, place, seen);
+    std::string ticket;
+    try {
+        ticket = make_ticket(*self, *held);
+    } catch (...) {
+        static_cast<void>(end_detach(*self, *held, false));
+        throw;
+    }
+    if (const auto lost = end_detach(*self, *held, true))
+        throw_not_held(*self, *held, *lost);
+    co_return ticket;
+}
+
+namespace {
+
+/// What a ticket says comes before what the options say; the ttl alone may be another one.
+record::ptr prepare_adoption(const std::shared_ptr<core>& self, moving_lock&& moving, acquire_options&& options)
+{
+    options.mode = moving.mode;
+    options.max_holders = moving.max_holders;
+    options.ttl = options.ttl.value_or(moving.ttl);
+    options.retry.reset();
+    auto wanted = prepare(self, std::move(moving.key), std::move(options), renewal::manual, false, moving.group);
+    throw_if_refused(*self, *wanted);
+    throw_if_inherited(*self, *wanted);
+    prepare_token(*self, *wanted);
+    wanted->started = lease_clock::now();
+    return wanted;
+}
+
+moving_lock read_ticket(const core& self, std::string_view ticket)
+{
+    const auto refuse = [&](std::string why) {
+        throw validation_error(errc::invalid_options, {.backend = self.backend_name(), .detail = std::move(why)});
+    };
+    auto moving = parse_ticket(ticket);
+    if (!moving || check_label("group", moving->group))
+        refuse("this is not the ticket of a lock; pass on what detach() has returned, all of it");
+    if (moving->backend != self.backend->name())
+        refuse("the ticket is one of another kind of backend; adopt it through a locker on the same one");
+    return std::move(*moving);
+}
+
+retry_policy until_timeout(const core& self)
+{
+    return retry_policy::exponential(20ms, 2.0, 500ms).total_time(self.options.operation_timeout);
+}
+
+enum class adoption : unsigned char
+{
+    adopted,
+    again,
+    waits,
+};
+
+/// An answer that is no grant, or one that is of no use: then it is granted again.
+void judge(core& self, record& wanted, retry_schedule& schedule, const create_outcome& outcome)
+{
+    auto why = outcome.error;
+    if (outcome.status == create_status::busy) {
+        auto context = context_of(self, wanted);
+        context.detail =
+            "nothing is held under this ticket any more: it was used, or the lock has expired or was taken";
+        throw create_error(errc::not_held, std::move(context));
+    }
+    if (outcome.status == create_status::granted)
+        why = too_late_to_use();
+    const bool again = may_be_tried_again(why->code) && schedule.failed(lease_clock::now());
+    if (!again || schedule.next_at() >= schedule.deadline())
+        throw_failed(*why, context_of(self, wanted));
+}
+
+adoption proceed(
+    core& self, const record::ptr& wanted, const std::string& proof, retry_schedule& schedule, std::uint32_t& seen)
+{
+    record& subject = *wanted;
+    throw_if_inherited(self, subject);
+    const auto now = lease_clock::now();
+    {
+        std::unique_lock guard(self.mutex);
+        if (subject.where() != phase::acquiring)
+            return adoption::adopted;
+        seen = subject.version;
+        if (self.closed_to_new.load(std::memory_order_relaxed)) {
+            guard.unlock();
+            throw_shutting_down(self, subject);
+        }
+        if (std::exchange(subject.outcome_ready, false)) {
+            const create_outcome outcome = std::move(subject.outcome());
+            guard.unlock();
+            judge(self, subject, schedule, outcome);
+            return adoption::again;
+        }
+        if (subject.under_way != operation::none && now >= schedule.deadline()) {
+            guard.unlock();
+            throw_failed(*unanswered(self), context_of(self, subject));
+        }
+        if (subject.under_way != operation::none || now < schedule.next_at()) {
+            self.timers.schedule(
+                subject, subject.under_way != operation::none ? schedule.deadline() : schedule.next_at());
+            return adoption::waits;
+        }
+        if (subject.attempts_made > 0)
+            ++self.stats.retries;
+        static_cast<void>(begin_attempt(subject, now, true));
+        if (!subject.list_hook::is_linked())
+            self.trying.push_back(subject);
+    }
+    self.backend->start_adopt(proof, wanted, completion<create_outcome>::bind<&record::on_created>(wanted));
+    return adoption::again;
+}
+
+} // namespace
+
+/// It stands in no queue: the lock is taken already, and goes past those that wait for it.
+asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acquire_options options)
+{
+    check_moves(*self, {});
+    auto moving = read_ticket(*self, ticket);
+    const auto proof = std::move(moving.proof);
+    auto wanted = prepare_adoption(self, std::move(moving), std::move(options));
+    departure leaving(*self, wanted);
+    if (self->closed_to_new.load())
+        throw_shutting_down(*self, *wanted);
+    leaving.takes_time();
+    const auto policy = until_timeout(*self);
+    retry_schedule schedule(policy, wanted->started);
+    parked place;
+    place.ends_when_closed = true;
+    for (;;) {
+        std::uint32_t seen = 0;
+        if (wanted->where() == phase::acquiring)
+            throw_if_cancelled(co_await asio::this_coro::cancellation_state);
+        switch (proceed(*self, wanted, proof, schedule, seen)) {
+        case adoption::adopted:
+            leaving.dismiss();
+            co_return record::make_lock(std::move(wanted), std::move(self));
+        case adoption::again:
+            break;
+        case adoption::waits:
+            co_await self->park(*wanted, place, seen);
+            break;
+        }
+    }
+}
+
+} // namespace colock::detail::verbs

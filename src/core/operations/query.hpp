@@ -1,0 +1,72 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/state/core.hpp"
+#include "core/state/failures.hpp"
+#include "core/state/unscheduled.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace colock::detail {
+
+/// One question to the backend that belongs to no claim.
+template <class Outcome>
+struct query_state : notice
+{
+    std::optional<Outcome> outcome;
+    bool closed = false;
+};
+
+/// Ends with the backend's answer, or with an error that says why there was none in time. It goes on without its
+/// caller.
+/// \param on_answer called with the answer, whether or not anybody still waits for it.
+template <class Outcome>
+[[nodiscard]] asio::awaitable<Outcome> query(std::shared_ptr<core> self,
+    std::function<void(adapter&, completion<Outcome>)> start,
+    std::function<void(core&, const Outcome&)> on_answer = nullptr)
+{
+    const auto began = lease_clock::now();
+    auto state = std::make_shared<query_state<Outcome>>();
+    start(*self->backend, [state, on_answer = std::move(on_answer), weak = self->weak_from_this()](Outcome outcome) {
+        const auto owner = weak.lock();
+        if (!owner)
+            return;
+        if (on_answer)
+            on_answer(*owner, outcome);
+        work todo;
+        {
+            const std::lock_guard guard(owner->mutex);
+            if (!state->closed)
+                state->outcome = std::move(outcome);
+            state->notify(todo.wakes);
+        }
+        todo.run(*owner);
+    });
+    const unscheduled at_end{*self, *state};
+    const auto until = self->answer_deadline(began);
+    parked place;
+    std::optional<Outcome> answer;
+    for (;;) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex);
+            // After a time-out the question is closed.
+            state->closed = state->outcome || self->is_deaf() || lease_clock::now() >= until;
+            if (state->closed) {
+                answer = std::move(state->outcome);
+                break;
+            }
+            self->timers.schedule(*state, until);
+            seen = state->version;
+        }
+        co_await self->park(*state, place, seen);
+    }
+    if (!answer)
+        answer.emplace().error = unanswered(*self);
+    co_return std::move(*answer);
+}
+
+} // namespace colock::detail

@@ -1,0 +1,272 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/detail/wrapped_handler.hpp>
+#include <colock/error.hpp>
+
+#include "util/context_service.hpp"
+#include "util/strand.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_allocator.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/asio/system_executor.hpp>
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace colock {
+namespace asio = boost::asio;
+}
+
+namespace colock::detail {
+
+/// The completion handler of the coroutine of an `async_` function. Calls the caller's handler, on that handler's
+/// executor and with its allocator.
+///
+/// The cancellation slot is not the caller's. The function that co_spawn stores in a slot refers to the coroutine's
+/// strand. A strand must not outlive its context, but the caller's signal may. Therefore the slot belongs to a signal
+/// of this object, and the caller's signal refers to that one weakly.
+template <class Handler>
+class relayed
+{
+public:
+    using cancellation_slot_type = asio::cancellation_slot;
+    using wrapped_handler_type = wrapped_handler<Handler>;
+
+    /// Every type means the same to a verb, and a coroutine under co_spawn sees terminal only: so it is sent that one,
+    /// which is cheaper than a coroutine around it that changes the filter.
+    explicit relayed(Handler wrapped) : handler(std::move(wrapped))
+    {
+        auto outer = asio::get_associated_cancellation_slot(handler);
+        if (!outer.is_connected())
+            return;
+        inner_ = std::make_shared<asio::cancellation_signal>();
+        outer.assign([weak = std::weak_ptr(inner_)](asio::cancellation_type type) {
+            if (const auto inner = weak.lock(); inner && type != asio::cancellation_type::none)
+                inner->emit(asio::cancellation_type::terminal);
+        });
+    }
+
+    [[nodiscard]] cancellation_slot_type get_cancellation_slot() const noexcept
+    {
+        return inner_ ? inner_->slot() : cancellation_slot_type();
+    }
+
+    template <class... Results>
+    void operator()(Results... results)
+    {
+        std::move(handler)(std::move(results)...);
+    }
+
+    Handler handler;
+
+private:
+    std::shared_ptr<asio::cancellation_signal> inner_;
+};
+
+/// What a front's caller waits with, if its executor belongs to another context than the front's coroutine. Either
+/// context may shut down first: if it is the caller's, the handler is destroyed with it and the verb is cancelled; if
+/// it is the coroutine's, the handler is told `shutting_down`.
+///
+/// Thread safety: all members may be called from any thread.
+template <class Handler, class T>
+class foreign_front final : public pending_handler
+{
+public:
+    using ptr = boost::intrusive_ptr<foreign_front>;
+
+    /// Cancels the coroutine on its strand. Kept by the coroutine's completion alone, because a strand must not outlive
+    /// its context.
+    struct canceller
+    {
+        asio::any_io_executor strand;
+        asio::cancellation_signal signal;
+    };
+
+    foreign_front(const asio::any_io_executor& executor, Handler handler)
+        : executor_(asio::prefer(executor, asio::execution::outstanding_work.tracked)), handler_(std::move(handler))
+    {
+    }
+
+    /// \param theirs the registry of the coroutine's context.
+    void cancel_with(std::weak_ptr<canceller> by, std::shared_ptr<handler_registry> theirs)
+    {
+        canceller_ = std::move(by);
+        theirs_ = std::move(theirs);
+        if (auto slot = asio::get_associated_cancellation_slot(*handler_); slot.is_connected()) {
+            slot.assign([self = ptr(this)](asio::cancellation_type type) {
+                if (type != asio::cancellation_type::none)
+                    self->cancel();
+            });
+        }
+    }
+    /// From now on the handler is called, whatever becomes of the coroutine.
+    void has_started() noexcept { started_ = true; }
+
+    template <class... Results>
+    void end(std::exception_ptr failure, Results... results)
+    {
+        auto finish = [failure = std::move(failure), all = std::tuple<Results...>(std::move(results)...)](
+                          Handler handler) mutable {
+            std::apply([&](Results&... each) { std::move(handler)(std::move(failure), std::move(each)...); }, all);
+        };
+        std::optional<Handler> called_here;
+        complete([&] {
+            const auto executor = std::exchange(executor_, nullptr);
+            called_here.swap(handler_);
+            // Which runs what is dispatched to it at once; a post would start its threads.
+            if (is_system(executor))
+                return;
+            auto allocator = asio::get_associated_allocator(*called_here);
+            asio::post(executor, asio::bind_allocator(allocator,
+                                     [handler = std::move(*called_here), finish = std::move(finish)]() mutable {
+                                         finish(std::move(handler));
+                                     }));
+            called_here.reset();
+        });
+        if (called_here)
+            finish(std::move(*called_here));
+    }
+    /// The coroutine was destroyed before it ended.
+    void drop() noexcept
+    {
+        try {
+            if (!started_)
+                return discard();
+            auto why = std::make_exception_ptr(create_error(errc::shutting_down, {}));
+            if constexpr (std::is_void_v<T>)
+                end(std::move(why));
+            else
+                end(std::move(why), T());
+        } catch (...) {
+            // Without memory the caller cannot be told.
+            discard();
+        }
+    }
+
+private:
+    void cancel()
+    {
+        theirs_->if_open([this] {
+            if (const auto alive = canceller_.lock())
+                asio::post(alive->strand, [alive] { alive->signal.emit(asio::cancellation_type::terminal); });
+        });
+    }
+    void discard() noexcept
+    {
+        // Destroyed without the registry's mutex, because the handler may own anything.
+        std::optional<Handler> discarded;
+        asio::any_io_executor executor;
+        complete([&] {
+            discarded.swap(handler_);
+            executor = std::exchange(executor_, nullptr);
+        });
+    }
+    void abandon() noexcept override
+    {
+        handler_.reset();
+        executor_ = nullptr;
+        try {
+            if (theirs_)
+                cancel();
+        } catch (...) {
+            // The verb goes on, and its result is dropped.
+        }
+    }
+
+    asio::any_io_executor executor_;
+    std::optional<Handler> handler_;
+    std::weak_ptr<canceller> canceller_;
+    std::shared_ptr<handler_registry> theirs_;
+    std::atomic<bool> started_{false};
+};
+
+/// The completion of a front's coroutine whose caller belongs to another context.
+template <class Front>
+class foreign_completion
+{
+public:
+    using cancellation_slot_type = asio::cancellation_slot;
+
+    foreign_completion(typename Front::ptr front, std::shared_ptr<typename Front::canceller> by)
+        : front_(std::move(front)), canceller_(std::move(by))
+    {
+    }
+    foreign_completion(foreign_completion&&) noexcept = default;
+    foreign_completion& operator=(foreign_completion&&) = delete;
+    ~foreign_completion()
+    {
+        if (front_)
+            front_->drop();
+    }
+
+    [[nodiscard]] cancellation_slot_type get_cancellation_slot() const noexcept { return canceller_->signal.slot(); }
+
+    template <class... Results>
+    void operator()(Results... results)
+    {
+        const auto front = std::exchange(front_, nullptr);
+        front->end(std::move(results)...);
+    }
+
+private:
+    typename Front::ptr front_;
+    std::shared_ptr<typename Front::canceller> canceller_;
+};
+
+/// Starts something in the locker's context for a handler of another one. `start` is given a strand of `executor`,
+/// which is empty if the locker's context is gone, and the completion.
+/// \param caller the handler's executor, which the erased handler does not tell the context of
+template <class T, class Handler, class Start>
+void start_foreign(
+    const asio::any_io_executor& executor, Handler handler, const asio::any_io_executor& caller, Start start)
+{
+    using front_type = foreign_front<Handler, T>;
+    const typename front_type::ptr front(new front_type(caller, std::move(handler)));
+    if (!front->enroll(handler_registry::of(caller)))
+        return;
+    if (!executor) {
+        front->has_started();
+        return front->drop();
+    }
+    const auto canceller = std::make_shared<typename front_type::canceller>(new_strand(executor));
+    front->cancel_with(canceller, handler_registry::of(executor));
+    start(canceller->strand, foreign_completion<front_type>(front, canceller));
+    front->has_started();
+}
+
+/// Runs `verb` on a strand of `executor`, which is empty if its context is gone, and calls `handler` on its own
+/// executor.
+/// \param caller the handler's executor, which the erased handler does not tell the context of; empty if it has none
+template <class T, class Handler>
+void run_front(const asio::any_io_executor& executor, asio::awaitable<T> verb, Handler handler,
+    const asio::any_io_executor& caller)
+{
+    if (!caller || (executor && &context_of(caller) == &context_of(executor))) {
+        // If the context is gone, the handler is gone with it.
+        if (executor)
+            asio::co_spawn(new_strand(executor), std::move(verb), relayed<Handler>(std::move(handler)));
+        return;
+    }
+    start_foreign<T>(executor, std::move(handler), caller, [&](const auto& strand, auto done) {
+        // With an executor of its own, so that a cancellation is emitted on the strand.
+        asio::co_spawn(strand, std::move(verb), asio::bind_executor(strand, std::move(done)));
+    });
+}
+
+} // namespace colock::detail

@@ -1,0 +1,96 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/detail/front.hpp>
+#include <colock/lock.hpp>
+#include <colock/lock_group.hpp>
+#include <colock/options.hpp>
+#include <colock/stats.hpp>
+
+#include "core/state/record.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What lockers, locks and groups do. Each coroutine owns what it needs: the handle that it was called on may go away.
+/// The `start_` functions do the same for a completion handler, see run_operation.hpp.
+namespace colock::detail::verbs {
+
+// prepare.cpp
+/// The record of an acquire; bad input is kept in it and thrown when the verb is awaited.
+/// \param queues false for a single attempt.
+[[nodiscard]] record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
+    renewal by_default, bool queues, std::string_view group = {});
+
+// acquire.cpp
+[[nodiscard]] asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted);
+void start_acquire(const asio::any_io_executor& executor, verb_handler<lock> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr wanted);
+[[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, record::ptr wanted);
+void start_try_acquire(const asio::any_io_executor& executor, verb_handler<std::optional<lock>> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr wanted);
+
+// acquire_all.cpp
+[[nodiscard]] asio::awaitable<lock_group> acquire_all(
+    std::shared_ptr<core> self, group_members keys, acquire_options options);
+
+// group.cpp
+/// \param id empty: one of its own is made.
+/// \throws validation_error
+[[nodiscard]] lock_group group(std::shared_ptr<core> self, std::string id);
+
+// moving.cpp
+[[nodiscard]] asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held);
+[[nodiscard]] asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acquire_options options);
+
+// held.cpp
+[[nodiscard]] asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_failure report);
+void start_release(const asio::any_io_executor& executor, verb_handler<void> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, on_failure report);
+/// Several at once, and what became of each: empty, or why it failed. The caller keeps their handles, so that what is
+/// left is the core's if it ends early.
+[[nodiscard]] asio::awaitable<std::vector<error_code>> release_each(
+    std::shared_ptr<core> self, std::vector<record::ptr> ending);
+[[nodiscard]] asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl);
+void start_extend(const asio::any_io_executor& executor, verb_handler<void> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl);
+/// Several at once, as `release_each`.
+[[nodiscard]] asio::awaitable<std::vector<error_code>> extend_each(
+    std::shared_ptr<core> self, std::vector<record::ptr> held, std::chrono::milliseconds ttl);
+/// \throws validation_error if nothing can ever be extended to that.
+void check_new_ttl(const core& self, std::chrono::milliseconds ttl, error_context context);
+/// \throws validation_error if `held` can never be extended to that.
+void check_extend(const core& self, const record& held, std::chrono::milliseconds ttl);
+[[nodiscard]] asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr held);
+void start_is_valid(const asio::any_io_executor& executor, verb_handler<bool> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held);
+[[nodiscard]] asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record::ptr held);
+void start_lost(const asio::any_io_executor& executor, verb_handler<lost_reason> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held);
+
+// admin.cpp
+[[nodiscard]] asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key);
+[[nodiscard]] asio::awaitable<std::vector<lock_status>> list(
+    std::shared_ptr<core> self, filter which, list_order order);
+[[nodiscard]] asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, std::string cursor);
+[[nodiscard]] asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std::size_t limit);
+/// \return where the next step begins; empty after the last
+[[nodiscard]] asio::awaitable<std::string> purge_step(
+    std::shared_ptr<core> self, std::size_t limit, std::string cursor);
+[[nodiscard]] asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self, std::string key);
+[[nodiscard]] std::vector<held_lock> held_locks(core& self);
+[[nodiscard]] locker_stats stats(core& self);
+[[nodiscard]] locker_options defaults(const core& self);
+
+// shutdown.cpp
+[[nodiscard]] asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline);
+/// The last locker handle is gone: waiters end, what is held stays.
+void orphan(core& self);
+
+} // namespace colock::detail::verbs

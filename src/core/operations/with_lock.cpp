@@ -1,0 +1,297 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/detail/body.hpp>
+
+#include "core/state/core.hpp"
+#include "core/state/failures.hpp"
+#include "core/state/handles.hpp"
+#include "core/state/letting_go.hpp"
+#include "util/strand.hpp"
+#include "core/operations/verbs.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <tuple>
+
+namespace colock::detail {
+
+namespace {
+
+/// Why it may not begin at all, if the lease has ended already.
+std::optional<lost_reason> body_begins(core& self, record& held)
+{
+    work todo;
+    std::optional<lost_reason> lost;
+    {
+        const std::lock_guard guard(self.mutex);
+        lost = self.leased.report_loss(held, todo);
+        if (!lost && self.dead) {
+            // Nobody would renew the lease, or tell the body that it ends.
+            lost = lost_reason::shutting_down;
+            self.leased.begin_end(held, *lost, todo);
+        }
+        if (held.where() == phase::held) {
+            held.plan.body_begins();
+            self.leased.reschedule(held);
+        }
+    }
+    todo.run(self);
+    return lost;
+}
+
+/// Why the result of the body cannot stand; nothing if the lease stood until now, or the body itself ended it.
+std::optional<lost_reason> body_ends(core& self, record& held)
+{
+    work todo;
+    std::optional<lost_reason> lost;
+    {
+        const std::lock_guard guard(self.mutex);
+        held.plan.body_ends();
+        lost = self.leased.report_loss(held, todo);
+    }
+    todo.run(self);
+    return lost == lost_reason::released ? std::nullopt : lost;
+}
+
+/// Cancels a body once for each reason to stop: the stop margin, a shutdown, the end of the lease, and each
+/// cancellation of the caller. A body that goes on after one of them is cancelled again by the next. It waits for them
+/// without a coroutine: what wakes it posts the next check to the body's strand.
+///
+/// Thread safety: `cancel` and `end` belong to the caller's executor; `check` and `body_ended` to the body's strand.
+/// The caller's slot may outlive the body.
+class body_watch final : public waiter
+{
+public:
+    using ptr = boost::intrusive_ptr<body_watch>;
+
+    body_watch(std::shared_ptr<core> self, record::ptr held, asio::any_io_executor strand)
+        : waiter(*self), core_(std::move(self)), held_(std::move(held)), strand_(std::move(strand))
+    {
+    }
+
+    [[nodiscard]] asio::cancellation_slot slot() noexcept { return signal_.slot(); }
+    /// All types, because a body may accept any of them, and one that has not begun yet sees terminal only.
+    void cancel() { signal_.emit(asio::cancellation_type::all); }
+
+    /// Cancels the body for the reasons that are new, and is called again when there may be others.
+    void check()
+    {
+        unsigned reasons = 0;
+        bool is_last = false;
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(core_->mutex);
+            reasons = count_reasons();
+            is_last = core_->dead;
+            // A shutdown tells only the locks that are held.
+            place_.ends_when_closed = held_->end_reason && !core_->closed_to_new;
+            seen = held_->version;
+        }
+        for (; cancelled_for_ < reasons && !has_ended_; ++cancelled_for_)
+            cancel();
+        if (has_ended_ || is_last)
+            return;
+        has_waited_ = true;
+        core_->suspend(ptr(this), strand_, *held_, place_, seen);
+    }
+    /// Nothing wakes it any more.
+    void body_ended() noexcept
+    {
+        has_ended_ = true;
+        if (has_waited_) {
+            forget();
+            discard();
+        }
+    }
+    /// Lets go of all that must not outlive the context. The body has ended, or is being destroyed.
+    void end() noexcept
+    {
+        // One that has ended is read on the strand still.
+        if (!has_ended_)
+            body_ended();
+        signal_.slot().clear();
+        strand_ = nullptr;
+        held_ = nullptr;
+        core_ = nullptr;
+    }
+
+    void discard() noexcept override
+    {
+        complete([] {});
+    }
+
+private:
+    [[nodiscard]] asio::any_io_executor executor() const override { return strand_; }
+    void go_on(error_code /*why*/) override
+    {
+        if (!has_ended_)
+            check();
+    }
+    void drop() noexcept override {}
+    void abandon() noexcept override { forget(); }
+
+    /// Reasons that have come true, but for the caller's. The mutex is held.
+    [[nodiscard]] unsigned count_reasons() noexcept
+    {
+        const auto& ended = held_->end_reason;
+        if (ended && core_->news.ends_leases())
+            held_->told_of_shutdown = true;
+        const bool lost = ended && *ended != lost_reason::released;
+        // Without a context there is no timer that could tell of a loss.
+        return unsigned(held_->plan.stop_margin_reached()) + unsigned(held_->told_of_shutdown) + unsigned(lost) +
+               unsigned(core_->dead);
+    }
+
+    std::shared_ptr<core> core_;
+    record::ptr held_;
+    asio::any_io_executor strand_;
+    asio::cancellation_signal signal_;
+    parked place_;
+    unsigned cancelled_for_ = 0;
+    bool has_waited_ = false;
+    bool has_ended_ = false;
+};
+
+/// Gives the lock back when the frame dies, even if the body has moved the handle away.
+struct released_at_end
+{
+    std::shared_ptr<core> self;
+    record::ptr held;
+    ~released_at_end() { let_go(*self, *held); }
+};
+
+asio::awaitable<void> watch_body(body_watch::ptr watch, body_ref body, lock& held)
+{
+    struct watching
+    {
+        body_watch& watch;
+        ~watching() { watch.body_ended(); }
+    };
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    const watching until_the_body_ends{*watch};
+    watch->check();
+    co_await body.run(body.object, held);
+}
+
+/// Runs a coroutine as the body, on a strand on which it can be cancelled, and returns its exception.
+asio::awaitable<std::exception_ptr> run_body(
+    const std::shared_ptr<core>& self, const record::ptr& wanted, body_ref body, lock& held)
+{
+    const asio::any_io_executor strand = strand_of(co_await asio::this_coro::executor);
+    struct end_of_watch
+    {
+        body_watch::ptr watch;
+        ~end_of_watch() { watch->end(); }
+    };
+    const end_of_watch at_end{body_watch::ptr(new body_watch(self, wanted, strand))};
+    const auto& watch = at_end.watch;
+    if (auto callers_slot = (co_await asio::this_coro::cancellation_state).slot(); callers_slot.is_connected()) {
+        callers_slot.assign([watch](asio::cancellation_type type) {
+            if (type != asio::cancellation_type::none)
+                watch->cancel();
+        });
+    }
+    auto result = co_await asio::co_spawn(strand, watch_body(watch, body, held),
+        asio::bind_cancellation_slot(watch->slot(), asio::as_tuple(asio::deferred)));
+    co_return std::get<0>(std::move(result));
+}
+
+/// Calls a body that does not wait for anything, so that nothing could cancel it; returns its exception.
+std::exception_ptr call_body(body_ref body, lock& held)
+{
+    try {
+        body.call(body.object, held);
+    } catch (...) {
+        return std::current_exception();
+    }
+    return nullptr;
+}
+
+/// Ends early when the caller is cancelled: the release goes on in the background.
+asio::awaitable<void> release_after_body(std::shared_ptr<core> self, record::ptr held)
+{
+    parked place;
+    std::uint32_t seen = 0;
+    for (bool waits = begin_release(*self, *held, &seen).waits; waits; waits = must_await_answer(*self, *held, seen)) {
+        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
+            co_return;
+        co_await self->park(*held, place, seen, asio::as_tuple(asio::deferred));
+    }
+}
+
+/// What kept the lease from being renewed: the error of the last renewal, a backend that cannot be reached, or one that
+/// has not answered. Null if nothing did.
+failure_ptr renewal_failure(core& self, record& held, lost_reason reason)
+{
+    if (reason != lost_reason::expired && reason != lost_reason::session)
+        return nullptr;
+    failure_ptr known;
+    bool is_unanswered = false;
+    {
+        const std::lock_guard guard(self.mutex);
+        known = held.back().error;
+        is_unanswered = held.under_way == operation::extend;
+    }
+    if (!known)
+        known = self.backend->trouble();
+    if (!known && is_unanswered)
+        known = make_failure(errc::outcome_unknown, "it was not answered", asio::error::timed_out);
+    return known;
+}
+
+[[noreturn]] void throw_lost(core& self, record& held, lost_reason reason, std::exception_ptr failure)
+{
+    auto context = context_of(self, held);
+    context.detail = std::string("the lease ended before the body did: ") + to_string(reason);
+    if (const auto why = renewal_failure(self, held, reason)) {
+        context.cause = why->cause ? why->cause : why->code;
+        if (!why->detail.empty())
+            context.detail += ", its renewal failed: " + why->detail;
+    }
+    lost_error lost(errc::lost, std::move(context));
+    if (!failure)
+        throw lost;
+    try {
+        std::rethrow_exception(std::move(failure));
+    } catch (...) {
+        std::throw_with_nested(std::move(lost));
+    }
+}
+
+} // namespace
+
+asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key, acquire_options options, body_ref body)
+{
+    lock held = co_await verbs::acquire(
+        self, verbs::prepare(self, std::move(key), std::move(options), renewal::automatic, true));
+    // The claim that was granted need not be the one that was prepared. The body may move the handle away.
+    const record::ptr granted(&core::handles::record_of(held));
+    const released_at_end end{self, granted};
+
+    if (const auto lost = body_begins(*self, *granted))
+        throw_lost(*self, *granted, *lost, nullptr);
+    // One that came between two awaits is only recorded, and would never reach the body.
+    throw_if_cancelled(co_await asio::this_coro::cancellation_state);
+    std::exception_ptr failure = body.call ? call_body(body, held) : co_await run_body(self, granted, body, held);
+    const auto lost = body_ends(*self, *granted);
+
+    // Given back already, or about to be, in the background: behind a dead link that can take long, and the caller
+    // should know at once.
+    if (lost)
+        throw_lost(*self, *granted, *lost, std::move(failure));
+
+    // What the body has done stands, even if the caller was cancelled meanwhile: then the release is begun when this
+    // frame ends.
+    if ((co_await asio::this_coro::cancellation_state).cancelled() == asio::cancellation_type::none)
+        co_await release_after_body(self, granted);
+    if (failure)
+        std::rethrow_exception(std::move(failure));
+}
+
+} // namespace colock::detail

@@ -1,0 +1,34 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/spi/adapter.hpp>
+#include <colock/options.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string_view>
+
+namespace colock::detail {
+
+// Each returns what is wrong, with the value and the remedy, or null.
+
+[[nodiscard]] std::unique_ptr<const failure> check_key(std::string_view key, const adapter_limits& limits);
+/// 0 is in range where the backend has locks without ttl.
+/// \param max_clock_lead of the adapter for this ttl
+[[nodiscard]] std::unique_ptr<const failure> check_ttl(std::chrono::milliseconds ttl, const adapter_limits& limits,
+    const capabilities& can, std::chrono::milliseconds max_clock_lead);
+[[nodiscard]] std::unique_ptr<const failure> check_retry(const retry_policy& policy);
+[[nodiscard]] std::unique_ptr<const failure> check_mode(
+    lock_mode mode, std::size_t max_holders, const capabilities& can, std::string_view backend);
+[[nodiscard]] std::unique_ptr<const failure> check_max_hold(
+    std::chrono::milliseconds max_hold, const adapter_limits& limits);
+/// Whether a lease of that ttl can ever be long enough for the locker's margins.
+/// \param max_clock_lead of the adapter for this ttl
+/// \param by_default of the verb that asks: automatic for with_lock
+[[nodiscard]] std::unique_ptr<const failure> check_margins(std::chrono::milliseconds ttl,
+    std::chrono::milliseconds max_clock_lead, const locker_options& options, renewal by_default);
+[[nodiscard]] std::unique_ptr<const failure> check_label(std::string_view name, std::string_view value);
+/// \throws validation_error
+void check_locker_options(const locker_options& options, const adapter& backend);
+
+} // namespace colock::detail

@@ -1,0 +1,438 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/spi/adapter.hpp>
+
+#include <colock/observer.hpp>
+
+#include "util/await_completion.hpp"
+#include "util/context_service.hpp"
+#include "util/unsupported.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+namespace colock {
+
+failure_ptr make_failure(errc code, std::string detail, error_code cause)
+{
+    return std::make_shared<const failure>(failure{code, cause, std::move(detail)});
+}
+
+struct adapter::listeners
+{
+    struct listener
+    {
+        std::weak_ptr<observer> who;
+        /// Of the failures to connect since the backend could be reached last: cause and address.
+        std::vector<std::pair<error_code, std::string>> heard{};
+        bool knows_ready = false;
+    };
+
+    using contact_event = void (contact_watcher::*)() noexcept;
+    /// The mutex is not held.
+    void tell_contact(contact_event what) noexcept
+    {
+        std::vector<std::shared_ptr<contact_watcher>> told;
+        {
+            const std::lock_guard guard(mutex);
+            for (const auto& each : watchers) {
+                if (auto watcher = each.lock())
+                    told.push_back(std::move(watcher));
+            }
+        }
+        for (const auto& each : told)
+            ((*each).*what)();
+    }
+
+    mutable std::mutex mutex;
+    std::vector<listener> known;
+    std::vector<std::weak_ptr<contact_watcher>> watchers;
+    failure_ptr trouble;
+    /// Why nothing has been sent yet; null: a connection exists, or none was asked for.
+    failure_ptr connecting;
+    /// It was, once.
+    bool ready = false;
+    /// \return whether there was any
+    bool end_trouble() noexcept
+    {
+        connecting = nullptr;
+        const bool is_over = std::exchange(trouble, nullptr) != nullptr;
+        for (auto& each : known)
+            each.heard.clear();
+        return is_over;
+    }
+
+    std::atomic<std::uint64_t> reconnects{0};
+    std::atomic<std::uint64_t> unproven{0};
+    std::atomic<unsigned> users{0};
+    std::atomic<lease_clock::rep> connected_at{0};
+};
+
+adapter::adapter(asio::any_io_executor executor)
+    : executor_(detail::executor_cell::make(std::move(executor))), listeners_(std::make_unique<listeners>())
+{
+}
+
+adapter::~adapter() = default;
+
+asio::any_io_executor adapter::executor() const
+{
+    return executor_->get();
+}
+
+void adapter::start_wait(claim_ptr, lease_clock::time_point, completion<woken>) {}
+
+void adapter::cancel_wait(claim&) noexcept {}
+
+namespace {
+
+/// The default hand-over: a release, then a create, each with its own outcome.
+void release_then_create(adapter& backend, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+{
+    const auto self = backend.shared_from_this();
+    const auto created = [self](claim_ptr claim, completion<hand_over_outcome> end, release_outcome released) {
+        self->start_create(
+            std::move(claim), [end = std::move(end), released = std::move(released)](
+                                  create_outcome outcome) mutable { end({std::move(released), std::move(outcome)}); });
+    };
+    const bool tainted = held->tainted();
+    auto released = [created, next = std::move(next), done = std::move(done)](release_outcome outcome) mutable {
+        created(std::move(next), std::move(done), std::move(outcome));
+    };
+    if (tainted)
+        backend.start_abandon(std::move(held), std::move(released));
+    else
+        backend.start_release(std::move(held), std::move(released));
+}
+
+} // namespace
+
+void adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+{
+    release_then_create(*this, std::move(held), std::move(next), std::move(done));
+}
+
+void adapter::start_inspect(std::string, completion<list_outcome> done)
+{
+    done(detail::cannot_list(name()));
+}
+
+void adapter::start_break(std::string, completion<list_outcome> done)
+{
+    done(detail::cannot_list(name()));
+}
+
+void adapter::start_list(filter, std::string, completion<list_outcome> done)
+{
+    done(detail::cannot_list(name()));
+}
+
+void adapter::start_purge(std::size_t, std::string, completion<list_outcome> done)
+{
+    done(detail::cannot_list(name()));
+}
+
+void adapter::start_create_all(std::vector<claim_ptr>, completion<create_all_outcome> done)
+{
+    auto why = detail::cannot(name(), "take several locks in one step");
+    done({.status = create_status::failed, .why = create_outcome::failed(std::move(why))});
+}
+
+void adapter::start_group(std::string, group_action, std::chrono::milliseconds, completion<group_outcome> done)
+{
+    done({.error = detail::cannot(name(), "reach a group of locks by its id")});
+}
+
+std::string adapter::export_ticket(const claim&) const
+{
+    return {};
+}
+
+void adapter::start_adopt(std::string, claim_ptr, completion<create_outcome> done)
+{
+    done(create_outcome::failed(detail::cannot(name(), "take over a lock from another process")));
+}
+
+void adapter::start_close(lease_clock::duration, completion<closed> done)
+{
+    done(closed{});
+}
+
+void adapter::attach(const std::shared_ptr<observer>& listener)
+{
+    bool is_ready = false;
+    {
+        const std::lock_guard guard(listeners_->mutex);
+        auto& known = listeners_->known;
+        std::erase_if(known, [](const auto& each) { return each.who.expired(); });
+        if (std::ranges::any_of(known, [&](const auto& each) { return each.who.lock() == listener; }))
+            return;
+        is_ready = listeners_->ready && !listeners_->trouble;
+        known.push_back({.who = listener, .knows_ready = is_ready});
+    }
+    if (is_ready)
+        listener->ready(name());
+}
+
+void adapter::watch_contact(const std::shared_ptr<contact_watcher>& watcher)
+{
+    const std::lock_guard guard(listeners_->mutex);
+    std::erase_if(listeners_->watchers, [](const auto& each) { return each.expired(); });
+    listeners_->watchers.push_back(watcher);
+}
+
+void adapter::add_user() noexcept
+{
+    if (listeners_->users.fetch_add(1, std::memory_order_acq_rel) == 0)
+        cancel_close();
+}
+
+bool adapter::remove_user() noexcept
+{
+    return listeners_->users.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
+bool adapter::has_users() const noexcept
+{
+    return listeners_->users.load(std::memory_order_acquire) != 0;
+}
+
+std::uint64_t adapter::reconnects() const noexcept
+{
+    return listeners_->reconnects.load(std::memory_order_relaxed);
+}
+
+std::uint64_t adapter::unproven() const noexcept
+{
+    return listeners_->unproven.load(std::memory_order_relaxed);
+}
+
+void adapter::count_unproven(std::uint64_t parts) noexcept
+{
+    listeners_->unproven.fetch_add(parts, std::memory_order_relaxed);
+}
+
+std::chrono::milliseconds adapter::max_clock_lead(std::chrono::milliseconds) const noexcept
+{
+    return std::chrono::milliseconds(0);
+}
+
+failure_ptr adapter::trouble() const
+{
+    const std::lock_guard guard(listeners_->mutex);
+    return listeners_->trouble ? listeners_->trouble : listeners_->connecting;
+}
+
+template <class Event>
+void adapter::notify(Event event) noexcept
+{
+    std::vector<std::shared_ptr<observer>> told;
+    {
+        const std::lock_guard guard(listeners_->mutex);
+        for (const auto& known : listeners_->known) {
+            if (auto listener = known.who.lock())
+                told.push_back(std::move(listener));
+        }
+    }
+    for (const auto& listener : told)
+        event(*listener);
+}
+
+lease_clock::time_point adapter::connected_at() const noexcept
+{
+    return lease_clock::time_point(lease_clock::duration(listeners_->connected_at.load(std::memory_order_acquire)));
+}
+
+void adapter::notify_connecting(std::string_view address) noexcept
+{
+    auto why =
+        make_failure(errc::unavailable, "no connection to " + std::string(address) + " has been established yet");
+    const std::lock_guard guard(listeners_->mutex);
+    listeners_->connecting = std::move(why);
+}
+
+void adapter::end_connecting() noexcept
+{
+    const std::lock_guard guard(listeners_->mutex);
+    listeners_->connecting = nullptr;
+}
+
+void adapter::notify_ready(lease_clock::time_point connected_at) noexcept
+{
+    std::vector<std::shared_ptr<observer>> told;
+    bool is_regained = false;
+    {
+        const std::lock_guard guard(listeners_->mutex);
+        if (!std::exchange(listeners_->ready, true))
+            listeners_->connected_at.store(connected_at.time_since_epoch().count(), std::memory_order_release);
+        is_regained = listeners_->end_trouble();
+        for (auto& known : listeners_->known) {
+            known.knows_ready = true;
+            if (auto listener = known.who.lock())
+                told.push_back(std::move(listener));
+        }
+    }
+    for (const auto& listener : told)
+        listener->ready(name());
+    if (is_regained)
+        listeners_->tell_contact(&contact_watcher::on_contact_regained);
+}
+
+void adapter::notify_unreachable(failure_ptr why, std::string_view address) noexcept
+{
+    const std::pair news(why->cause ? why->cause : why->code, std::string(address));
+    std::vector<std::shared_ptr<observer>> told;
+    bool is_lost = false;
+    {
+        const std::lock_guard guard(listeners_->mutex);
+        is_lost = listeners_->ready && !listeners_->trouble;
+        listeners_->trouble = std::move(why);
+        for (auto& known : listeners_->known) {
+            auto listener = known.who.lock();
+            if (!listener || std::ranges::find(known.heard, news) != known.heard.end())
+                continue;
+            known.heard.push_back(news);
+            told.push_back(std::move(listener));
+        }
+    }
+    for (const auto& listener : told)
+        listener->unreachable(name(), news.first, address);
+    if (is_lost)
+        listeners_->tell_contact(&contact_watcher::on_contact_lost);
+}
+
+void adapter::tell_unreachable(const error_code& why, std::string_view address) noexcept
+{
+    notify([&](observer& listener) { listener.unreachable(name(), why, address); });
+}
+
+void adapter::notify_suspended(const error_code& why) noexcept
+{
+    bool is_lost = false;
+    {
+        const std::lock_guard guard(listeners_->mutex);
+        is_lost = !listeners_->trouble;
+        listeners_->trouble = make_failure(errc::unavailable, "the connection was lost", why);
+    }
+    notify([&](observer& listener) { listener.suspended(name(), why); });
+    if (is_lost)
+        listeners_->tell_contact(&contact_watcher::on_contact_lost);
+}
+
+void adapter::notify_reconnected() noexcept
+{
+    listeners_->reconnects.fetch_add(1, std::memory_order_relaxed);
+    std::vector<std::pair<std::shared_ptr<observer>, bool>> told;
+    bool is_regained = false;
+    {
+        const std::lock_guard guard(listeners_->mutex);
+        is_regained = listeners_->end_trouble();
+        for (auto& known : listeners_->known) {
+            // Who came while it was away hears of it for the first time.
+            const bool knows = std::exchange(known.knows_ready, true) || !listeners_->ready;
+            if (auto listener = known.who.lock())
+                told.emplace_back(std::move(listener), knows);
+        }
+    }
+    for (const auto& [listener, knows] : told) {
+        if (knows)
+            listener->reconnected(name());
+        else
+            listener->ready(name());
+    }
+    if (is_regained)
+        listeners_->tell_contact(&contact_watcher::on_contact_regained);
+}
+
+void adapter::notify_warning(std::string_view message) noexcept
+{
+    notify([&](observer& listener) { listener.warning(name(), message); });
+}
+
+using detail::await_completion;
+
+asio::awaitable<create_outcome> adapter::create(claim_ptr claim)
+{
+    return await_completion<create_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
+        self->start_create(std::move(claim), std::move(done));
+    });
+}
+
+asio::awaitable<release_outcome> adapter::release(claim_ptr claim)
+{
+    return await_completion<release_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
+        self->start_release(std::move(claim), std::move(done));
+    });
+}
+
+asio::awaitable<release_outcome> adapter::abandon(claim_ptr claim)
+{
+    return await_completion<release_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
+        self->start_abandon(std::move(claim), std::move(done));
+    });
+}
+
+asio::awaitable<extend_outcome> adapter::extend(claim_ptr claim, std::chrono::milliseconds ttl)
+{
+    return await_completion<extend_outcome>(
+        [self = shared_from_this(), claim = std::move(claim), ttl](
+            auto done) mutable { self->start_extend(std::move(claim), ttl, std::move(done)); });
+}
+
+asio::awaitable<valid_outcome> adapter::is_valid(claim_ptr claim)
+{
+    return await_completion<valid_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
+        self->start_is_valid(std::move(claim), std::move(done));
+    });
+}
+
+asio::awaitable<woken> adapter::wait(claim_ptr claim, lease_clock::time_point until)
+{
+    return await_completion<woken>([self = shared_from_this(), claim = std::move(claim), until](auto done) mutable {
+        self->start_wait(std::move(claim), until, std::move(done));
+    });
+}
+
+asio::awaitable<hand_over_outcome> adapter::hand_over(claim_ptr held, claim_ptr next)
+{
+    return await_completion<hand_over_outcome>(
+        [self = shared_from_this(), held = std::move(held), next = std::move(next)](
+            auto done) mutable { self->start_hand_over(std::move(held), std::move(next), std::move(done)); });
+}
+
+asio::awaitable<list_outcome> adapter::inspect(std::string key)
+{
+    return await_completion<list_outcome>([self = shared_from_this(), key = std::move(key)](auto done) mutable {
+        self->start_inspect(std::move(key), std::move(done));
+    });
+}
+
+asio::awaitable<list_outcome> adapter::break_key(std::string key)
+{
+    return await_completion<list_outcome>([self = shared_from_this(), key = std::move(key)](auto done) mutable {
+        self->start_break(std::move(key), std::move(done));
+    });
+}
+
+asio::awaitable<list_outcome> adapter::list(filter which, std::string cursor)
+{
+    return await_completion<list_outcome>(
+        [self = shared_from_this(), which = std::move(which), cursor = std::move(cursor)](
+            auto done) mutable { self->start_list(std::move(which), std::move(cursor), std::move(done)); });
+}
+
+asio::awaitable<list_outcome> adapter::purge(std::size_t limit, std::string cursor)
+{
+    return await_completion<list_outcome>(
+        [self = shared_from_this(), limit, cursor = std::move(cursor)](
+            auto done) mutable { self->start_purge(limit, std::move(cursor), std::move(done)); });
+}
+
+asio::awaitable<closed> adapter::close(lease_clock::duration deadline)
+{
+    return await_completion<closed>(
+        [self = shared_from_this(), deadline](auto done) mutable { self->start_close(deadline, std::move(done)); });
+}
+
+} // namespace colock

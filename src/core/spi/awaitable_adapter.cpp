@@ -1,0 +1,325 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/spi/awaitable_adapter.hpp>
+
+#include "util/unsupported.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <exception>
+#include <map>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace colock {
+
+namespace {
+
+failure_ptr describe(const std::exception_ptr& exception)
+{
+    try {
+        std::rethrow_exception(exception);
+    } catch (const boost::system::system_error& thrown) {
+        if (thrown.code().category() == colock_category())
+            return make_failure(static_cast<errc>(thrown.code().value()));
+        return make_failure(errc::outcome_unknown, {}, thrown.code());
+    } catch (const std::exception& thrown) {
+        return make_failure(errc::outcome_unknown, thrown.what());
+    } catch (...) {
+        return make_failure(errc::outcome_unknown);
+    }
+}
+
+/// The coroutine refers to its adapter by `this`: the handler, which outlives it, keeps that alive.
+template <class Outcome, class Failed>
+void spawn(adapter& owner, asio::awaitable<Outcome> operation, completion<Outcome> done, Failed failed)
+{
+    const auto executor = owner.executor();
+    // The context is gone, and with it everybody who could be told.
+    if (!executor)
+        return;
+    asio::co_spawn(executor, std::move(operation),
+        [self = owner.shared_from_this(), done = std::move(done), failed](const std::exception_ptr& exception,
+            Outcome outcome) mutable { done(exception ? failed(describe(exception)) : std::move(outcome)); });
+}
+
+release_outcome release_failed(failure_ptr error)
+{
+    return {release_status::failed, std::move(error)};
+}
+
+list_outcome list_failed(failure_ptr error)
+{
+    return {.error = std::move(error)};
+}
+
+} // namespace
+
+/// Which claim's wait is under way, and how it is ended.
+///
+/// Thread safety: all members may be called from any thread.
+class awaitable_adapter::waits
+{
+public:
+    struct wait
+    {
+        explicit wait(asio::any_io_executor executor) : strand(asio::make_strand(std::move(executor))) {}
+
+        const asio::strand<asio::any_io_executor> strand;
+        /// Used on the strand alone.
+        asio::cancellation_signal signal;
+    };
+    using wait_ptr = std::shared_ptr<wait>;
+
+    void begin(const claim& who, const wait_ptr& begun)
+    {
+        const std::lock_guard guard(mutex_);
+        under_way_.insert_or_assign(&who, begun);
+    }
+    /// Whether somebody is still to be told of its end.
+    [[nodiscard]] bool end(const claim& who, const wait_ptr& ended)
+    {
+        const std::lock_guard guard(mutex_);
+        const auto found = under_way_.find(&who);
+        if (found == under_way_.end() || found->second.lock() != ended)
+            return false;
+        under_way_.erase(found);
+        return true;
+    }
+    /// Nobody is told of its end any more.
+    void cancel(const claim& who) noexcept
+    {
+        {
+            const std::lock_guard guard(mutex_);
+            cancelled_.insert(under_way_.extract(&who));
+        }
+        tell_cancelled();
+    }
+    /// Those for which there is no memory are told the next time.
+    void tell_cancelled() noexcept
+    {
+        for (;;) {
+            auto next = take_cancelled();
+            if (!next)
+                return;
+            if (tell(next.mapped().lock()))
+                continue;
+            const std::lock_guard guard(mutex_);
+            cancelled_.insert(std::move(next));
+            return;
+        }
+    }
+
+private:
+    /// Weakly: its coroutine alone keeps a wait, whose strand may not outlive the context. A wait goes from one to the
+    /// other without memory.
+    using map = std::map<const claim*, std::weak_ptr<wait>>;
+    using multimap = std::multimap<const claim*, std::weak_ptr<wait>>;
+
+    [[nodiscard]] multimap::node_type take_cancelled() noexcept
+    {
+        const std::lock_guard guard(mutex_);
+        return cancelled_.empty() ? multimap::node_type() : cancelled_.extract(cancelled_.begin());
+    }
+    [[nodiscard]] static bool tell(const wait_ptr& cancelled) noexcept
+    {
+        try {
+            // By way of the executor below: a strand that finds no memory there to begin with never goes on.
+            if (cancelled) {
+                asio::post(cancelled->strand.get_inner_executor(), [cancelled] {
+                    asio::dispatch(
+                        cancelled->strand, [cancelled] { cancelled->signal.emit(asio::cancellation_type::terminal); });
+                });
+            }
+            return true;
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+    }
+
+    std::mutex mutex_;
+    map under_way_;
+    /// Their coroutines have not been told.
+    multimap cancelled_;
+};
+
+awaitable_adapter::awaitable_adapter(asio::any_io_executor executor)
+    : adapter(std::move(executor)), waits_(std::make_unique<waits>())
+{
+}
+
+awaitable_adapter::~awaitable_adapter() = default;
+
+void awaitable_adapter::start_create(claim_ptr claim, completion<create_outcome> done)
+{
+    spawn(*this, do_create(std::move(claim)), std::move(done), &create_outcome::failed);
+}
+
+void awaitable_adapter::start_release(claim_ptr claim, completion<release_outcome> done)
+{
+    spawn(*this, do_release(std::move(claim)), std::move(done), &release_failed);
+}
+
+void awaitable_adapter::start_abandon(claim_ptr claim, completion<release_outcome> done)
+{
+    spawn(*this, do_abandon(std::move(claim)), std::move(done), &release_failed);
+}
+
+void awaitable_adapter::start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
+{
+    spawn(*this, do_extend(std::move(claim), ttl), std::move(done),
+        [](failure_ptr error) { return extend_outcome{extend_status::failed, std::move(error)}; });
+}
+
+void awaitable_adapter::start_is_valid(claim_ptr claim, completion<valid_outcome> done)
+{
+    spawn(*this, do_is_valid(std::move(claim)), std::move(done),
+        [](failure_ptr error) { return valid_outcome{false, std::move(error)}; });
+}
+
+void awaitable_adapter::start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done)
+{
+    const auto executor = this->executor();
+    if (!executor)
+        return;
+    waits_->tell_cancelled();
+    const auto wait = std::make_shared<waits::wait>(executor);
+    const auto& who = *claim;
+    waits_->begin(who, wait);
+    // It may end with an exception: whoever is woken looks for himself, and learns of the trouble then.
+    asio::co_spawn(wait->strand, do_wait(std::move(claim), until),
+        asio::bind_cancellation_slot(wait->signal.slot(),
+            [this, self = shared_from_this(), wait, &who, done = std::move(done)](const std::exception_ptr&) mutable {
+                if (waits_->end(who, wait))
+                    done(woken{});
+            }));
+}
+
+void awaitable_adapter::cancel_wait(claim& claim) noexcept
+{
+    waits_->cancel(claim);
+}
+
+void awaitable_adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+{
+    spawn(*this, do_hand_over(std::move(held), std::move(next)), std::move(done), [](const failure_ptr& error) {
+        return hand_over_outcome{release_failed(error), create_outcome::failed(error)};
+    });
+}
+
+void awaitable_adapter::start_inspect(std::string key, completion<list_outcome> done)
+{
+    spawn(*this, do_inspect(std::move(key)), std::move(done), &list_failed);
+}
+
+void awaitable_adapter::start_break(std::string key, completion<list_outcome> done)
+{
+    spawn(*this, do_break(std::move(key)), std::move(done), &list_failed);
+}
+
+void awaitable_adapter::start_list(filter which, std::string cursor, completion<list_outcome> done)
+{
+    spawn(*this, do_list(std::move(which), std::move(cursor)), std::move(done), &list_failed);
+}
+
+void awaitable_adapter::start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done)
+{
+    spawn(*this, do_purge(limit, std::move(cursor)), std::move(done), &list_failed);
+}
+
+void awaitable_adapter::start_group(
+    std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done)
+{
+    spawn(*this, do_group(std::move(id), what, ttl), std::move(done),
+        [](failure_ptr error) { return group_outcome{.error = std::move(error)}; });
+}
+
+void awaitable_adapter::start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done)
+{
+    spawn(*this, do_adopt(std::move(ticket), std::move(claim)), std::move(done), &create_outcome::failed);
+}
+
+void awaitable_adapter::start_close(lease_clock::duration deadline, completion<closed> done)
+{
+    const auto executor = this->executor();
+    if (!executor)
+        return;
+    waits_->tell_cancelled();
+    asio::co_spawn(executor, do_close(deadline),
+        [self = shared_from_this(), done = std::move(done)](const std::exception_ptr&) mutable { done(closed{}); });
+}
+
+asio::awaitable<release_outcome> awaitable_adapter::do_abandon(claim_ptr claim)
+{
+    return do_release(std::move(claim));
+}
+
+asio::awaitable<void> awaitable_adapter::do_wait(claim_ptr, lease_clock::time_point until)
+{
+    lease_timer timer(co_await asio::this_coro::executor, until);
+    co_await timer.async_wait(asio::deferred);
+}
+
+asio::awaitable<hand_over_outcome> awaitable_adapter::do_hand_over(claim_ptr held, claim_ptr next)
+{
+    hand_over_outcome outcome;
+    try {
+        // Not as one conditional expression: GCC 14 then does both.
+        if (held->tainted())
+            outcome.released = co_await do_abandon(held);
+        else
+            outcome.released = co_await do_release(held);
+    } catch (...) {
+        outcome.released = release_failed(describe(std::current_exception()));
+    }
+    try {
+        outcome.created = co_await do_create(next);
+    } catch (...) {
+        outcome.created = create_outcome::failed(describe(std::current_exception()));
+    }
+    co_return outcome;
+}
+
+asio::awaitable<list_outcome> awaitable_adapter::do_inspect(std::string)
+{
+    co_return detail::cannot_list(name());
+}
+
+asio::awaitable<list_outcome> awaitable_adapter::do_break(std::string)
+{
+    co_return detail::cannot_list(name());
+}
+
+asio::awaitable<list_outcome> awaitable_adapter::do_list(filter, std::string)
+{
+    co_return detail::cannot_list(name());
+}
+
+asio::awaitable<list_outcome> awaitable_adapter::do_purge(std::size_t, std::string)
+{
+    co_return detail::cannot_list(name());
+}
+
+asio::awaitable<group_outcome> awaitable_adapter::do_group(std::string, group_action, std::chrono::milliseconds)
+{
+    co_return group_outcome{.error = detail::cannot(name(), "reach a group of locks by its id")};
+}
+
+asio::awaitable<create_outcome> awaitable_adapter::do_adopt(std::string, claim_ptr)
+{
+    co_return create_outcome::failed(detail::cannot(name(), "take over a lock from another process"));
+}
+
+asio::awaitable<void> awaitable_adapter::do_close(lease_clock::duration)
+{
+    co_return;
+}
+
+} // namespace colock

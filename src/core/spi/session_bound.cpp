@@ -1,0 +1,64 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/spi/lease.hpp>
+
+#include <algorithm>
+
+namespace colock {
+
+bool session_bound::has_ended(time_point now) noexcept
+{
+    auto known = until_.load(std::memory_order_acquire);
+    while (known != over) {
+        if (now.time_since_epoch().count() < known)
+            return false;
+        if (until_.compare_exchange_weak(known, over, std::memory_order_acq_rel))
+            return true;
+    }
+    return true;
+}
+
+bool session_bound::raise(time_point until) noexcept
+{
+    const auto wanted = until.time_since_epoch().count();
+    auto known = until_.load(std::memory_order_acquire);
+    while (!has_ended(lease_clock::now())) {
+        if (wanted <= known || until_.compare_exchange_weak(known, wanted, std::memory_order_acq_rel))
+            return true;
+    }
+    tell_ended();
+    return false;
+}
+
+void session_bound::end() noexcept
+{
+    until_.store(over, std::memory_order_release);
+    tell_ended();
+}
+
+void session_bound::watch(const std::shared_ptr<watcher>& who)
+{
+    const std::lock_guard guard(mutex_);
+    std::erase_if(watchers_, [](const auto& each) { return each.expired(); });
+    const auto is_known = [&](const auto& each) { return !each.owner_before(who) && !who.owner_before(each); };
+    if (std::ranges::none_of(watchers_, is_known))
+        watchers_.push_back(who);
+}
+
+std::vector<std::shared_ptr<session_bound::watcher>> session_bound::watchers()
+{
+    std::vector<std::shared_ptr<watcher>> alive;
+    const std::lock_guard guard(mutex_);
+    for (const auto& each : watchers_) {
+        if (auto strong = each.lock())
+            alive.push_back(std::move(strong));
+    }
+    return alive;
+}
+
+void session_bound::tell_ended() noexcept
+{
+    for (const auto& each : watchers())
+        each->on_session_ended(*this);
+}
+
+} // namespace colock

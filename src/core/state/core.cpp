@@ -1,0 +1,106 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/state/core.hpp"
+
+#include "core/operations/background_purge.hpp"
+#include "core/policy/validation.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+
+namespace colock::detail {
+
+namespace {
+
+std::string host_name()
+{
+    char name[HOST_NAME_MAX + 1] = {};
+    return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "";
+}
+
+std::shared_ptr<const owner_data> owner_from(const locker_options& options)
+{
+    auto owner = std::make_shared<owner_data>();
+    owner->owner = options.owner.empty() ? std::to_string(::getpid()) : options.owner;
+    owner->host = options.host.empty() ? host_name() : options.host;
+    return owner;
+}
+
+} // namespace
+
+std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_options options)
+{
+    if (!backend) {
+        throw validation_error(errc::invalid_options,
+            {.detail = "the adapter is null; make one with a factory, such as colock::memory::make_adapter"});
+    }
+    check_locker_options(options, *backend);
+    auto made = std::make_shared<core>(std::move(backend), std::move(options));
+    made->timers.tell<&core::on_timer, &core::on_timer_unused>(made);
+    made->cleaning.owned_by(made);
+    made->leased.owned_by(made);
+    made->news.owned_by(made);
+    if (const auto executor = made->executor()) {
+        join_context(executor, made);
+        made->context_ = &context_of(executor);
+        made->registry_ = handler_registry::of(executor);
+    } else {
+        // The adapter's context has shut down.
+        made->dead = true;
+        made->closed_to_new = true;
+        static_cast<void>(made->timers.stop());
+    }
+    if (made->options.observer)
+        made->backend->attach(made->options.observer);
+    if (!made->can.immediate)
+        made->backend->watch_contact(made);
+    made->backend->add_user();
+    begin_background_purge(made);
+    return made;
+}
+
+core::core(std::shared_ptr<adapter> asked, locker_options chosen)
+    : shard(std::move(asked), std::move(chosen)), default_owner(owner_from(options))
+{
+}
+
+void core::context_shutdown() noexcept
+{
+    work todo;
+    std::optional<lease_timer> timer;
+    {
+        const std::lock_guard guard(mutex);
+        dead = true;
+        closed_to_new = true;
+        timer = timers.stop();
+        // Nobody renews a lease any more. The coroutines of this context are gone; those of others end by themselves.
+        for (record& held : leased.all()) {
+            if (held.plan.body_runs())
+                leased.stop_body(held, lost_reason::shutting_down, todo);
+        }
+        wake_all_suspended(todo.wakes);
+        cleaning.give_up(todo);
+    }
+    todo.run(*this);
+    // The rest of a shutdown that was telling in parts.
+    news.go_on();
+}
+
+void core::tell_drained()
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex);
+        cleaning.drained().notify(todo.wakes);
+    }
+    todo.run(*this);
+}
+
+void core::stop_trying(record& wanted)
+{
+    if (!wanted.place.queue && wanted.list_hook::is_linked())
+        trying.erase(trying.iterator_to(wanted));
+}
+
+} // namespace colock::detail

@@ -1,0 +1,71 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/state/core.hpp"
+#include "core/state/letting_go.hpp"
+
+#include <atomic>
+#include <utility>
+
+namespace colock::detail {
+
+/// Leaves nothing behind when an acquiring frame dies, for whatever reason, before it has handed out its lock; and has
+/// a shutdown wait for that frame.
+struct departure
+{
+    core* self = nullptr;
+    const record::ptr* wanted = nullptr;
+    /// Where it is counted, if it is.
+    std::atomic<unsigned>* counted_in = nullptr;
+
+    departure() = default;
+    departure(core& owner, const record::ptr& subject) { begin(owner, subject); }
+    departure(const departure&) = delete;
+    departure& operator=(const departure&) = delete;
+    void begin(core& owner, const record::ptr& subject) noexcept
+    {
+        self = &owner;
+        wanted = &subject;
+        // Until it lets go of the thread, only another thread can begin a shutdown.
+        if (!is_single_threaded())
+            count_in(self->can.immediate ? self->granting_at_once : self->acquiring);
+    }
+    ~departure()
+    {
+        if (!self)
+            return;
+        depart(*self, *wanted);
+        if (counted_in)
+            count_out(*self, *counted_in);
+    }
+    /// Before anything is awaited: it may take its time from now on.
+    void takes_time() noexcept
+    {
+        if (counted_in == &self->acquiring)
+            return;
+        auto* const before = counted_in;
+        count_in(self->acquiring);
+        if (before)
+            count_out(*self, *before);
+    }
+    void dismiss() noexcept
+    {
+        core* const owner = std::exchange(self, nullptr);
+        if (counted_in)
+            count_out(*owner, *counted_in);
+    }
+
+private:
+    void count_in(std::atomic<unsigned>& counter) noexcept
+    {
+        add_to(counter, 1U);
+        counted_in = &counter;
+    }
+    static void count_out(core& owner, std::atomic<unsigned>& counter) noexcept
+    {
+        if (add_to(counter, ~0U) == 0 && owner.closed_to_new)
+            owner.tell_drained();
+    }
+};
+
+} // namespace colock::detail

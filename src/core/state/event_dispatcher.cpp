@@ -1,0 +1,60 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/state/event_dispatcher.hpp"
+
+#include <colock/observer.hpp>
+
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace colock::detail {
+
+namespace {
+
+void tell(observer& listener, const lock_event& event)
+{
+    using kind = lock_event::kind;
+    const record::ptr& subject = event.subject;
+    const std::string& key = subject->key();
+    switch (event.what) {
+    case kind::waiting:
+        return listener.waiting(key);
+    case kind::granted:
+        return listener.granted(key, subject->fence, event.span);
+    case kind::renewed:
+        return listener.renewed(key, event.span);
+    case kind::at_risk:
+        return listener.at_risk(key, event.why);
+    case kind::lost:
+        return listener.lost(key, event.reason);
+    case kind::released:
+        return listener.released(key);
+    case kind::settled:
+        return listener.settled(key, event.proven);
+    }
+}
+
+} // namespace
+
+void event_dispatcher::run(observer& listener)
+{
+    event_list due;
+    {
+        const std::lock_guard guard(mutex_);
+        if (is_telling_)
+            return;
+        due.swap(pending_);
+        is_telling_ = !due.empty();
+    }
+    while (!due.empty()) {
+        for (const auto& each : due)
+            tell(listener, each);
+        // May destroy records, and what they own: not under the mutex.
+        due.clear();
+        const std::lock_guard guard(mutex_);
+        due.swap(pending_);
+        is_telling_ = !due.empty();
+    }
+}
+
+} // namespace colock::detail

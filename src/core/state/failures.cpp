@@ -1,0 +1,126 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/state/failures.hpp"
+
+#include "core/state/core.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::detail {
+
+using namespace std::chrono_literals;
+
+error_context context_of(const core& self, const record& wanted)
+{
+    return {.key = wanted.key(),
+        .backend = self.backend_name(),
+        .attempts = wanted.attempts_made,
+        .elapsed = wanted.started == lease_clock::time_point{} ? 0ns : lease_clock::now() - wanted.started};
+}
+
+void throw_failed(const failure& why, error_context context)
+{
+    context.cause = why.cause;
+    context.detail = why.detail;
+    throw create_error(why.code, std::move(context));
+}
+
+void throw_shutting_down(const core& self, const record& wanted)
+{
+    throw create_error(errc::shutting_down, context_of(self, wanted));
+}
+
+void throw_inherited(const core& self, const record& wanted)
+{
+    throw create_error(errc::forked, context_of(self, wanted));
+}
+
+void throw_refused(const core& self, const record& wanted)
+{
+    auto context = context_of(self, wanted);
+    context.detail = wanted.refused->detail;
+    throw validation_error(wanted.refused->code, std::move(context));
+}
+
+failure_ptr too_late_to_use()
+{
+    return make_failure(
+        errc::unavailable, "the grant arrived when too little of its ttl was left; use a longer ttl, or a faster link");
+}
+
+last_answer answer_to(const core& self, const record& wanted, lease_clock::time_point now)
+{
+    const bool is_sent = wanted.under_way != operation::none;
+    if (!is_sent && wanted.attempts_made == 0)
+        return answer_to_first(self, *wanted.place.queue, now);
+    return {.heard = wanted.attempts_made > 0 && !(is_sent && self.answers.is_overdue(wanted.sent(), now)),
+        .sent = is_sent,
+        .error = wanted.outcome().error,
+        .holder = wanted.outcome().holder};
+}
+
+last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now)
+{
+    if (queue.holder)
+        return {.heard = true};
+    last_answer known = queue.answer;
+    const record& first = queue.members.front();
+    known.is_behind = first.under_way == operation::none || !self.answers.is_overdue(first.sent(), now);
+    known.heard = known.heard && known.is_behind;
+    return known;
+}
+
+failure_ptr why_not_busy(const core& self, const last_answer& last, const char* silence)
+{
+    if (last.heard)
+        return last.error;
+    if (auto trouble = self.backend->trouble())
+        return trouble;
+    if (last.error || last.is_behind)
+        return last.error;
+    return make_failure(last.sent ? errc::outcome_unknown : errc::unavailable, silence);
+}
+
+void throw_retries_ended(
+    const core& self, const record& wanted, const retry_schedule& schedule, const last_answer& last)
+{
+    auto context = context_of(self, wanted);
+    context.attempts += schedule.earlier_requests() + (last.sent ? 1 : 0);
+    context.counted_attempts = schedule.attempts();
+    if (const auto why = why_not_busy(self, last, "the backend had not answered when the retry policy ended"))
+        throw_failed(*why, std::move(context));
+    if (!last.heard)
+        context.detail = "another caller of this locker is first";
+    else if (!last.holder.empty())
+        context.detail = "held by " + last.holder;
+    throw retry_error(errc::retry_exhausted, std::move(context));
+}
+
+failure_ptr unanswered(const core& self)
+{
+    if (self.is_deaf())
+        return make_failure(errc::shutting_down, "the locker's execution context is gone");
+    const auto trouble = self.backend->trouble();
+    return trouble
+               ? trouble
+               : make_failure(errc::outcome_unknown, "no answer within the operation timeout", asio::error::timed_out);
+}
+
+failure_ptr unanswered(const core& self, const record& asked)
+{
+    return asked.inherited() ? make_failure(errc::forked, "the parent process goes on with it") : unanswered(self);
+}
+
+void throw_unanswered(const core& self, const failure_ptr& why, effect what, error_context context)
+{
+    const auto known = why ? why : unanswered(self);
+    context.attempts = 1;
+    context.cause = known->cause;
+    context.detail = known->detail;
+    const bool in_doubt = what == effect::writes || known->code != errc::outcome_unknown;
+    throw error(in_doubt ? known->code : make_error_code(errc::unavailable), std::move(context));
+}
+
+} // namespace colock::detail

@@ -1,0 +1,69 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/state/core.hpp"
+
+#include <colock/detail/generation.hpp>
+
+#include <pthread.h>
+
+#include <atomic>
+
+namespace colock::detail {
+
+std::atomic<unsigned> generation{1};
+
+namespace {
+
+[[maybe_unused]] const bool fork_is_watched = [] {
+    ::pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+    return true;
+}();
+
+void leave_to_parent(core& self, record& inherited, work& todo) noexcept
+{
+    inherited.plan.forget_renewal();
+    self.timers.schedule(inherited, lease_clock::time_point::max());
+    inherited.move_to(phase::ended);
+    inherited.notify(todo.wakes);
+}
+
+} // namespace
+
+/// The child of a fork has a copy of everything that its parent holds and asks for, tokens included. It keeps none of
+/// it: what is held is lost, what is being given back is the parent's to give back, and an acquire that is resumed
+/// finds that its claim is inherited. What is still under way here ends without effect.
+void core::context_forked() noexcept
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex);
+        while (!leased.all().empty()) {
+            record& held = leased.all().front();
+            leased.take_out(held);
+            held.end_reason = lost_reason::forked;
+            if (auto* const group = std::exchange(held.incomplete, nullptr)) {
+                group->has_lost = true;
+            } else {
+                ++stats.losses[static_cast<std::size_t>(lost_reason::forked)];
+                if (options.observer)
+                    events.add({.what = lock_event::kind::lost, .subject = &held, .reason = lost_reason::forked});
+            }
+            if (key_queue* queue = queues.find(held); queue && queue->holder == &held)
+                queue->holder = nullptr;
+            leave_to_parent(*this, held, todo);
+        }
+        while (auto ending = cleaning.leave_to_parent(todo)) {
+            leave_to_parent(*this, *ending, todo);
+            todo.ended.push_back(std::move(ending));
+        }
+        // Their threads are the parent's.
+        quick_releases_ended = quick_releases_begun;
+        granting_at_once = 0;
+        events.forked();
+        news.is_over();
+        // Each looks anew at what has become of what it waits for.
+        wake_all_suspended(todo.wakes);
+    }
+    todo.run(*this);
+}
+
+} // namespace colock::detail

@@ -1,0 +1,258 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/state/key_queues.hpp"
+
+#include <boost/assert.hpp>
+
+#include <algorithm>
+#include <iterator>
+
+namespace colock::detail {
+
+namespace {
+
+/// How often in a row a local holder hands over to the next local waiter where the backend keeps no queue, so that
+/// other processes get their turn.
+constexpr unsigned hand_overs_in_a_row = 16;
+
+constexpr std::size_t most_spares = 64;
+
+bool is_shared(const record& member)
+{
+    return member.mode() == lock_mode::shared;
+}
+
+/// They stand in front; but one whose first attempt was made inside a call, while others entered on another thread, has
+/// its place behind these.
+template <class Function>
+void for_each_head(key_queue& queue, Function function)
+{
+    auto left = queue.heads;
+    for (auto each = queue.members.begin(); left > 0; ++each) {
+        if (!each->place.is_head)
+            continue;
+        --left;
+        function(*each);
+    }
+}
+
+/// Whether a member that left from before `following` may have kept the next one back. Does not walk over the heads, of
+/// which there may be ten thousand.
+bool follows_shared_head(const key_queue& queue, boost::intrusive::list<record>::const_iterator following)
+{
+    if (following == queue.members.begin())
+        return true;
+    const record& previous = *std::prev(following);
+    return previous.place.is_head && is_shared(previous);
+}
+
+} // namespace
+
+key_queue* key_queues::find(const record& wanted)
+{
+    if (!may_have(wanted.key_hash()))
+        return nullptr;
+    table& in = table_of(wanted.key_hash());
+    const auto found = in.find(queue_name{wanted.key(), wanted.key_hash()});
+    return found == in.end() ? nullptr : found->second.get();
+}
+
+/// On a remote backend every acquire passes through a queue: recycled, it costs no memory of its own.
+key_queue& key_queues::make(const record& wanted)
+{
+    std::unique_ptr<key_queue> made;
+    if (spares_.empty()) {
+        made = std::make_unique<key_queue>();
+    } else {
+        made = std::move(spares_.back());
+        spares_.pop_back();
+    }
+    made->key = wanted.key();
+    made->hash = wanted.key_hash();
+    key_queue& queue = *made;
+    table_of(queue.hash).emplace(queue_name{queue.key, queue.hash}, std::move(made));
+    ++size_;
+    count(queue.hash, 1);
+    timers_.keep_armed(true);
+    return queue;
+}
+
+void key_queues::drop(key_queue& empty)
+{
+    BOOST_ASSERT(empty.heads == 0);
+    table& in = table_of(empty.hash);
+    const auto found = in.find(queue_name{empty.key, empty.hash});
+    count(empty.hash, -1);
+    auto done = std::move(found->second);
+    in.erase(found);
+    --size_;
+    if (spares_.size() < most_spares) {
+        done->holder = nullptr;
+        done->handed_over = 0;
+        done->stands_back_until = {};
+        done->answer = {};
+        spares_.push_back(std::move(done));
+    }
+    if (size_ == 0)
+        timers_.keep_armed(false);
+}
+
+void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
+{
+    key_queue* const known = find(wanted);
+    key_queue& queue = known ? *known : make(wanted);
+    queue.members.push_back(wanted);
+    wanted.place.queue = &queue;
+    if (as_head) {
+        // It has spoken to the backend already and may have a place there: it must go on listening.
+        wanted.place.is_head = true;
+        ++queue.heads;
+        queue.answer = {.heard = true, .error = wanted.outcome().error};
+    } else if (queue.heads == 0) {
+        promote(queue, queue.members.begin(), wakes);
+    } else if (is_shared(wanted) && queue.heads + 1 == queue.members.size() && is_shared(queue.members.front())) {
+        wanted.place.is_head = true;
+        ++queue.heads;
+    }
+}
+
+/// Makes heads of those that nobody keeps back any more. In front of `from` there are only shared heads.
+void key_queues::promote(key_queue& queue, member_list::iterator from, wake_list& wakes)
+{
+    for (; from != queue.members.end(); ++from) {
+        record& member = *from;
+        if (member.place.is_head && is_shared(member))
+            continue;
+        if (queue.heads > 0 && (member.place.is_head || !is_shared(member)))
+            return;
+        make_head(member, queue, wakes);
+        if (!is_shared(member))
+            return;
+    }
+}
+
+/// As if the first had left already.
+void key_queues::promote_next_but_one(key_queue& queue, wake_list& wakes)
+{
+    const auto second = std::next(queue.members.begin());
+    for (auto each = second; each != queue.members.end(); ++each) {
+        if (each->place.is_head || (each != second && !is_shared(*each)))
+            return;
+        make_head(*each, queue, wakes);
+        if (!is_shared(*each))
+            return;
+    }
+}
+
+void key_queues::make_head(record& member, key_queue& queue, wake_list& wakes)
+{
+    member.place.is_head = true;
+    ++queue.heads;
+    member.notify(wakes);
+}
+
+bool key_queues::leave(record& wanted, wake_list& wakes)
+{
+    key_queue* const queue = std::exchange(wanted.place.queue, nullptr);
+    if (!queue)
+        return false;
+    const auto following = queue->members.erase(queue->members.iterator_to(wanted));
+    const bool was_head = std::exchange(wanted.place.is_head, false);
+    if (was_head)
+        --queue->heads;
+    if (queue->members.empty()) {
+        drop(*queue);
+        return false;
+    }
+    if (queue->heads == 0)
+        promote(*queue, queue->members.begin(), wakes);
+    else if (!was_head && follows_shared_head(*queue, following))
+        promote(*queue, following, wakes);
+    return true;
+}
+
+void key_queues::change_places(record& waiting, record& fresh)
+{
+    key_queue& queue = *std::exchange(waiting.place.queue, nullptr);
+    queue.members.insert(queue.members.iterator_to(waiting), fresh);
+    queue.members.erase(queue.members.iterator_to(waiting));
+    fresh.place.queue = &queue;
+    fresh.place.is_head = std::exchange(waiting.place.is_head, false);
+}
+
+/// A local release is known here before any event of the backend can tell, and to a head whose create is still under
+/// way no event may come at all.
+void key_queues::wake_heads(const record& ended, wake_list& wakes)
+{
+    key_queue* queue = find(ended);
+    // After a hand-over the key is held by the next one already.
+    if (!queue || (queue->holder && !fifo_))
+        return;
+    for_each_head(*queue, [&](record& head) {
+        head.attempting.told();
+        head.notify(wakes);
+    });
+}
+
+void key_queues::regained_contact(wake_list& wakes)
+{
+    for (auto& table : tables_) {
+        for (auto& [name, queue] : table) {
+            for_each_head(*queue, [&](record& head) {
+                // A request that is under way was sent, or is about to be, on the new connection.
+                if (head.under_way == operation::none && head.attempting.regained_contact(!fifo_))
+                    head.notify(wakes);
+            });
+        }
+    }
+}
+
+void key_queues::wake_after_release(const record& ended, wake_list& wakes)
+{
+    if (!fifo_)
+        return wake_heads(ended, wakes);
+    key_queue* queue = find(ended);
+    if (!queue)
+        return;
+    for_each_head(*queue, [&](record& head) {
+        if (head.attempting.listens())
+            return;
+        head.attempting.told();
+        head.notify(wakes);
+    });
+}
+
+void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes)
+{
+    key_queue* queue = find(shortened);
+    if (!queue)
+        return;
+    for_each_head(*queue, [&](record& head) {
+        head.attempting.hears_of_expiry(expires);
+        head.notify(wakes);
+    });
+}
+
+record::ptr key_queues::pick_for_hand_over(record& held, wake_list& wakes)
+{
+    if (is_shared(held) || held.tainted())
+        return {};
+    key_queue* queue = find(held);
+    if (!queue || queue->heads != 1)
+        return {};
+    record& next = queue->members.front();
+    if (!next.place.open_to_hand_over || is_shared(next) || next.under_way != operation::none || next.tainted())
+        return {};
+    if (!fifo_ && queue->handed_over++ >= hand_overs_in_a_row) {
+        queue->handed_over = 0;
+        return {};
+    }
+    if (fifo_) {
+        // If it does not get the lock, it has its place there, and must listen.
+        if (!next.place.is_head)
+            make_head(next, *queue, wakes);
+        promote_next_but_one(*queue, wakes);
+    }
+    return record::ptr(&next);
+}
+
+} // namespace colock::detail

@@ -1,0 +1,326 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/state/leases.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::detail {
+
+using std::chrono::milliseconds;
+
+lease_request leases::request_of(const record& claim, milliseconds ttl) const noexcept
+{
+    // What may arrive late counts as if it had been the last.
+    const auto counted = std::min(ttl, claim.late_ttl());
+    return {claim.sent(), counted, shard_.backend->max_clock_lead(counted)};
+}
+
+void leases::hold(record& wanted, std::uint64_t fence)
+{
+    wanted.fence = fence;
+    wanted.granted = true;
+    wanted.lease().set_ttl_bound(wanted.plan.granted(request_of(wanted, wanted.ttl()), wanted.lease().session_until()));
+    wanted.has_acquired();
+    wanted.move_to(phase::held);
+    held_.push_back(wanted);
+    if (wanted.lease().session())
+        watch_session(wanted);
+
+    if (!wanted.incomplete) {
+        ++shard_.stats.grants;
+        if (wanted.attempting.has_waited())
+            end_wait(wanted.started);
+    }
+    if (wanted.plan.renews() || is_watched(wanted) || wanted.due != time_point::max() || wanted.plan.is_bounded())
+        reschedule(wanted);
+}
+
+void leases::end_wait(time_point started)
+{
+    --shard_.stats.waiting;
+    const auto waited = lease_clock::now() - started;
+    shard_.stats.waited_total += waited;
+    shard_.stats.waited_longest = std::max(shard_.stats.waited_longest, std::chrono::nanoseconds(waited));
+}
+
+bool leases::is_watched(const record& held) const noexcept
+{
+    return shard_.watches_all || (shard_.can.extends_groups && !held.owner().group.empty());
+}
+
+void leases::grant(record& wanted, std::uint64_t fence, work& todo)
+{
+    key_queue* queue = wanted.place.queue;
+    if (shard_.queues.leave(wanted, todo.wakes)) {
+        queue->answer = {.heard = true};
+        if (wanted.mode() == lock_mode::exclusive)
+            queue->holder = &wanted;
+    }
+    hold(wanted, fence);
+    wanted.notify(todo.wakes);
+    if (shard_.options.observer && !wanted.incomplete)
+        shard_.events.add(
+            {.what = lock_event::kind::granted, .subject = &wanted, .span = lease_clock::now() - wanted.started});
+    hear_of_grant(wanted, todo);
+}
+
+void leases::hear_of_grant(record& held, work& todo)
+{
+    if (held.loss_before_grant)
+        return begin_end(held, *held.loss_before_grant, todo);
+    if (held.is_to_be_verified)
+        verify(held, todo);
+}
+
+void leases::verify(record& held, work& todo)
+{
+    held.is_to_be_verified = held.under_way != operation::none;
+    if (held.is_to_be_verified)
+        return;
+    held.under_way = operation::query;
+    held.set_sent(lease_clock::now());
+    todo.ask(work::action::verify, held);
+}
+
+void leases::hand_out(record& held, bool renews, milliseconds max_hold, time_point now)
+{
+    held.incomplete = nullptr;
+    held.lease().set_ttl_bound(held.plan.handed_out(now, renews, max_hold, held.lease().ttl_bound()));
+    ++shard_.stats.grants;
+    reschedule(held);
+    if (shard_.options.observer)
+        shard_.events.add({.what = lock_event::kind::granted, .subject = &held, .span = now - held.started});
+}
+
+void leases::reschedule(record& held)
+{
+    const auto due = held.plan.due(held.lease().valid_until(), shard_.margins, is_watched(held));
+    shard_.timers.schedule(held, std::min(due, held.answer_by));
+}
+
+/// False if it has ended.
+bool leases::follow_plan(record& held, time_point now, work& todo)
+{
+    for (;;) {
+        const auto stands_until = held.lease().has_ended(now) ? time_point::min() : held.lease().valid_until();
+        const auto next = held.plan.next(now, stands_until, shard_.margins, is_watched(held));
+        switch (next.what) {
+        case lease_plan::action::lose:
+            begin_end(held, end_of(held, now), todo);
+            return false;
+        case lease_plan::action::stop_body:
+            stop_body(held, lost_reason::expired, todo);
+            break;
+        case lease_plan::action::renew:
+            start_renewal(held, now, todo);
+            break;
+        case lease_plan::action::wait:
+            return true;
+        }
+    }
+}
+
+void leases::stop_body(record& held, lost_reason why, work& todo)
+{
+    held.plan.stops_body(why);
+    held.notify(todo.wakes);
+}
+
+bool leases::shut_down_next(work& todo)
+{
+    if (held_.empty() || held_.front().told_of_shutdown)
+        return false;
+    record& next = held_.front();
+    next.told_of_shutdown = true;
+    if (!next.plan.body_runs()) {
+        begin_end(next, lost_reason::shutting_down, todo);
+        return true;
+    }
+    stop_body(next, lost_reason::shutting_down, todo);
+    // It stays until its body ends; those in front are the ones to be told.
+    held_.splice(held_.end(), held_, held_.iterator_to(next));
+    return true;
+}
+
+void leases::start_renewal(record& held, time_point now, work& todo)
+{
+    held.plan.forget_renewal();
+    // Whatever is under way schedules the next renewal when it ends.
+    if (held.under_way != operation::none)
+        return;
+    const auto ttl = held.plan.renewal_ttl(now, held.ttl(), shard_.limits.min_ttl);
+    if (!ttl || is_too_short(*ttl, shard_.backend->max_clock_lead(*ttl)))
+        return;
+    held.under_way = operation::extend;
+    held.extension().ttl = *ttl;
+    held.extension().result.reset();
+    held.set_sent(now);
+    clean_up::may_stand(held, *ttl);
+    todo.ask(work::action::renew, held);
+}
+
+void leases::begin_end(record& held, lost_reason reason, work& todo)
+{
+    held_.erase(held_.iterator_to(held));
+    held.end_reason = reason;
+    held.move_to(phase::ending);
+    held.plan.forget_renewal();
+    clean_up::may_stand(held, held.ttl());
+    clean_up_.enter(held);
+    if (key_queue* queue = shard_.queues.find(held); queue && queue->holder == &held)
+        queue->holder = nullptr;
+    if (reason != lost_reason::released)
+        shard_.queues.wake_heads(held, todo.wakes);
+    else
+        held.back().error = nullptr;
+    if (auto* const group = std::exchange(held.incomplete, nullptr)) {
+        // Nobody was told of the grant, so its end is settled without a word.
+        held.back().settles = true;
+        group->lease_ended(todo.wakes);
+    } else if (reason != lost_reason::released) {
+        held.back().settles = true;
+        ++shard_.stats.losses[static_cast<std::size_t>(reason)];
+        if (shard_.options.observer)
+            shard_.events.add({.what = lock_event::kind::lost, .subject = &held, .reason = reason});
+    }
+    shard_.timers.schedule(held, held.answer_by);
+    held.notify(todo.wakes);
+    clean_up_.give_back(held, todo);
+}
+
+void leases::leave_standing(record& held, work& todo)
+{
+    take_out(held);
+    held.end_reason = lost_reason::released;
+    held.move_to(phase::ended);
+    held.plan.forget_renewal();
+    shard_.timers.schedule(held, time_point::max());
+    if (key_queue* queue = shard_.queues.find(held); queue && queue->holder == &held)
+        queue->holder = nullptr;
+    // They have to learn from the backend until when they are to wait now.
+    shard_.queues.wake_heads(held, todo.wakes);
+    ++shard_.stats.releases;
+    if (shard_.options.observer)
+        shard_.events.add({.what = lock_event::kind::released, .subject = &held});
+    held.notify(todo.wakes);
+    // A shutdown waits for bodies, and one of them may have done this.
+    clean_up_.drained().notify(todo.wakes);
+}
+
+void leases::watch_session(record& held)
+{
+    const auto& session = held.lease().session();
+    if (session_.lock() == session)
+        return;
+    session_ = session;
+    session->watch(owner_.lock());
+    // It may have ended just before.
+    if (session->valid_until() == time_point::min())
+        shard_.timers.schedule(held, lease_clock::now());
+}
+
+/// Why a lease that is no more has ended.
+lost_reason leases::end_of(const record& held, time_point now) noexcept
+{
+    const auto& session = held.lease().session();
+    if (session && session->has_ended(now))
+        return lost_reason::session;
+    return held.lease().has_ended(now) ? lost_reason::expired : lost_reason::taken;
+}
+
+/// What is told to the caller as a loss is one for everybody: it is counted, and the observer hears of it.
+std::optional<lost_reason> leases::report_loss(record& held, work& todo)
+{
+    if (held.where() != phase::held)
+        return held.end_reason;
+    // The timer may be late, if the body kept its thread busy.
+    if (held.plan.body_stops())
+        begin_end(held, held.plan.stop_reason(), todo);
+    else if (const auto now = lease_clock::now(); held.lease().has_ended(now))
+        begin_end(held, end_of(held, now), todo);
+    return held.end_reason;
+}
+
+void leases::expect(record& held, milliseconds ttl, work& todo)
+{
+    clean_up::may_stand(held, ttl);
+    if (const auto sooner = held.plan.shortened(request_of(held, ttl), held.lease().ttl_bound())) {
+        held.lease().set_ttl_bound(*sooner);
+        shard_.queues.wake_for_earlier_expiry(held, saturating_add(held.sent(), ttl), todo.wakes);
+    }
+}
+
+void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
+{
+    subject.under_way = operation::none;
+    subject.answer_by = time_point::max();
+    const auto result = std::move(subject.extension().result);
+    // A renewal of an incomplete group may be answered after its completion.
+    const bool is_renewal = !result && !subject.incomplete && subject.plan.renews();
+    const bool tells = shard_.options.observer && (result ? !subject.incomplete : is_renewal);
+    if (outcome.status == extend_status::failed && outcome.error->code == errc::outcome_unknown)
+        subject.may_arrive_late(subject.extension().ttl);
+    if (subject.where() == phase::ended)
+        return;
+    if (subject.where() == phase::ending) {
+        clean_up_.give_back(subject, todo);
+    } else if (outcome.status == extend_status::extended && !subject.lease().has_ended(lease_clock::now())) {
+        subject.back().error = nullptr;
+        if (result)
+            subject.set_ttl(subject.extension().ttl);
+        else if (is_renewal)
+            ++shard_.stats.renewals;
+        subject.lease().set_ttl_bound(subject.plan.extended(
+            request_of(subject, subject.extension().ttl), std::min(subject.ttl(), subject.late_ttl())));
+        if (!result && tells) {
+            shard_.events.add({.what = lock_event::kind::renewed,
+                .subject = &subject,
+                .span = subject.lease().valid_until() - lease_clock::now()});
+        }
+    } else if (outcome.status != extend_status::failed) {
+        // An answer that came after the deadline cannot bring back what was not held for a while.
+        begin_end(subject, end_of(subject, lease_clock::now()), todo);
+    } else if (subject.plan.renews()) {
+        if (is_renewal)
+            ++shard_.stats.renewal_errors;
+        subject.plan.failed(lease_clock::now());
+        subject.back().error = outcome.error;
+        if (tells)
+            shard_.events.add({.what = lock_event::kind::at_risk, .subject = &subject, .why = outcome.error->code});
+    }
+    if (result)
+        result->emplace(std::move(outcome));
+    if (subject.incomplete)
+        subject.incomplete->notify(todo.wakes);
+    if (subject.where() == phase::held) {
+        reschedule(subject);
+        if (subject.is_to_be_verified)
+            verify(subject, todo);
+    }
+    subject.notify(todo.wakes);
+}
+
+void leases::lost_contact(time_point now)
+{
+    for (record& held : held_) {
+        if (shard_.options.observer && !held.incomplete)
+            shard_.events.add({.what = lock_event::kind::at_risk, .subject = &held, .why = errc::unavailable});
+        // The sooner it is known whether the lease still stands, the better.
+        if (held.plan.renews() && held.under_way == operation::none) {
+            held.plan.renews_at(now);
+            reschedule(held);
+        }
+    }
+}
+
+/// They are due now, and so told in parts, as others are whose time has come.
+void leases::session_ended(const session_bound& session)
+{
+    const auto now = lease_clock::now();
+    for (record& held : held_) {
+        if (held.lease().session().get() == &session)
+            shard_.timers.schedule(held, now);
+    }
+}
+
+} // namespace colock::detail

@@ -1,0 +1,69 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/state/core.hpp"
+
+namespace colock::detail {
+
+namespace {
+
+void on_due(core& self, waitable& due, lease_clock::time_point now, work& todo)
+{
+    if (due.only_wakes) {
+        due.notify(todo.wakes);
+        return;
+    }
+    auto& subject = static_cast<record&>(due);
+    switch (subject.where()) {
+    case phase::acquiring:
+        subject.notify(todo.wakes);
+        return;
+    case phase::held:
+        if (!self.leased.follow_plan(subject, now, todo))
+            return;
+        break;
+    case phase::ending:
+        if (now >= subject.back().retry_at) {
+            subject.back().retry_at = lease_clock::time_point::max();
+            self.cleaning.give_back(subject, todo);
+        }
+        break;
+    case phase::ending_unwatched:
+    case phase::ended:
+        return;
+    }
+    if (now >= subject.answer_by) {
+        subject.answer_by = lease_clock::time_point::max();
+        subject.notify(todo.wakes);
+    }
+    if (subject.where() == phase::held)
+        self.leased.reschedule(subject);
+    else if (subject.where() == phase::ending)
+        self.timers.schedule(subject, std::min(subject.back().retry_at, subject.answer_by));
+}
+
+} // namespace
+
+void core::on_timer()
+{
+    work todo;
+    {
+        const std::lock_guard guard(mutex);
+        timers.has_fired();
+        const auto now = lease_clock::now();
+        for (std::size_t n = 0; n < most_in_a_row; ++n) {
+            waitable* const due = timers.take_due(now);
+            if (!due)
+                break;
+            on_due(*this, *due, now, todo);
+        }
+        timers.arm();
+    }
+    todo.run(*this);
+}
+
+void core::on_timer_unused()
+{
+    const std::lock_guard guard(mutex);
+    timers.disarm_if_unused();
+}
+
+} // namespace colock::detail

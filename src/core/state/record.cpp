@@ -1,0 +1,115 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/state/record.hpp"
+
+#include "core/state/core.hpp"
+#include "util/spare_blocks.hpp"
+
+#include <cstddef>
+#include <new>
+#include <utility>
+
+namespace colock::detail {
+
+namespace {
+
+constinit thread_local spare_blocks spares;
+
+} // namespace
+
+void incomplete_group::lease_ended(wake_list& wakes)
+{
+    has_lost = true;
+    if (waits_for)
+        waits_for->notify(wakes);
+    notify(wakes);
+}
+
+void must_be_said(failure_ptr& why)
+{
+    if (!why)
+        why = make_failure(errc::outcome_unknown, "the adapter did not say why it failed");
+}
+
+record::record(const std::shared_ptr<core>& owner, claim_request request)
+    : claim(std::move(request)), owner_core(owner.get()), weak_core(owner), answered_at_once(owner->can.immediate),
+      outcome_{}
+{
+}
+
+record::~record()
+{
+    if (has_acquired_)
+        after_.~afterwards();
+    else
+        outcome_.~create_outcome();
+}
+
+void record::has_acquired() noexcept
+{
+    BOOST_ASSERT(!has_acquired_);
+    outcome_.~create_outcome();
+    ::new (&after_) afterwards();
+    has_acquired_ = true;
+}
+
+void record::go_on_for(record& spent) noexcept
+{
+    own_policy = std::move(spent.own_policy);
+    outcome() = std::move(spent.outcome());
+    outcome_ready = std::exchange(spent.outcome_ready, false);
+    started = spent.started;
+    attempts_made.store(spent.attempts_made.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    plan.asked_for(spent.plan.renews(), spent.plan.max_hold());
+    attempting.go_on_for(spent.attempting);
+    incomplete = std::exchange(spent.incomplete, nullptr);
+    if (incomplete && incomplete->waits_for == &spent)
+        incomplete->waits_for = this;
+}
+
+void* record::operator new(std::size_t size)
+{
+    return spares.allocate(size);
+}
+
+void record::operator delete(void* memory, std::size_t) noexcept
+{
+    spares.deallocate(memory);
+}
+
+void record::lost(lost_reason why) noexcept
+{
+    if (const auto alive = weak_core.lock(); alive && where() <= phase::held)
+        alive->declare_lost(ptr(this), why);
+}
+
+void record::on_created(create_outcome&& result)
+{
+    if (const pinned_core alive{*this})
+        alive->on_created(*this, std::move(result));
+}
+
+void record::on_refused(create_outcome* busy)
+{
+    if (const pinned_core alive{*this})
+        alive->on_refused(*this, busy);
+}
+
+void record::on_given_back(release_outcome&& result)
+{
+    if (const pinned_core alive{*this})
+        alive->on_given_back(*this, std::move(result));
+}
+
+void record::on_extended(extend_outcome result)
+{
+    if (const pinned_core alive{*this})
+        alive->on_extended(ptr(this), std::move(result));
+}
+
+void record::on_verified(valid_outcome outcome)
+{
+    if (const pinned_core alive{*this})
+        alive->on_checked(*this, std::move(outcome), nullptr);
+}
+
+} // namespace colock::detail

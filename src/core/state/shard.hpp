@@ -1,0 +1,92 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/spi/adapter.hpp>
+#include <colock/options.hpp>
+#include <colock/stats.hpp>
+
+#include "core/policy/answer_times.hpp"
+#include "core/state/event_dispatcher.hpp"
+#include "core/state/key_queues.hpp"
+#include "core/policy/lease_plan.hpp"
+#include "core/state/parking.hpp"
+#include "core/state/record.hpp"
+#include "core/state/timer_heap.hpp"
+
+#include <boost/intrusive/list.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace colock::detail {
+
+/// So much is done for a crowd before the event loop does something else.
+inline constexpr std::size_t most_in_a_row = 256;
+
+using registry = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
+
+/// What the parts of a core work on together. One mutex guards all of it that is neither const nor atomic; it is never
+/// held while an adapter, an observer or a handler is called, or while anything is destroyed that could own a
+/// coroutine.
+struct shard
+{
+    shard(std::shared_ptr<adapter> asked, locker_options chosen)
+        : backend(std::move(asked)), can(backend->capabilities()), limits(backend->limits()),
+          options(std::move(chosen)), margins{options.minimum_validity, options.stop_margin},
+          watches_all(options.observer || !can.expires), timers(*backend), queues(can.fifo, timers), events(mutex)
+    {
+    }
+
+    shard(const shard&) = delete;
+    shard& operator=(const shard&) = delete;
+
+    /// An adapter that ends every operation within the operation timeout knows why better than a timer of ours.
+    [[nodiscard]] bool adapter_keeps_time() const noexcept
+    {
+        return limits.answers_within > limits.answers_within.zero() &&
+               limits.answers_within <= options.operation_timeout;
+    }
+    [[nodiscard]] lease_clock::time_point answer_deadline(lease_clock::time_point sent) const noexcept
+    {
+        return adapter_keeps_time() ? lease_clock::time_point::max() : saturating_add(sent, options.operation_timeout);
+    }
+
+    /// The mutex is held.
+    void wake_all_suspended(wake_list& wakes)
+    {
+        for (parking_lot* each : {&suspended_until_closed, &suspended}) {
+            while (!each->empty())
+                wakes.add(each->front());
+        }
+    }
+
+    /// There was no memory to post its continuation: it is tried again with the next turn of the timer.
+    void wake_later(waiter& suspended_again) noexcept;
+
+    const std::shared_ptr<adapter> backend;
+    const capabilities can;
+    const adapter_limits limits;
+    const locker_options options;
+    const lease_plan::margins margins;
+    /// Somebody hears of the end of every lease, or nobody else ends it.
+    const bool watches_all;
+
+    light_mutex mutex;
+    /// Shutting down, orphaned, or without a context: waiters end, and no acquire begins.
+    std::atomic<bool> closed_to_new{false};
+    /// Its context is gone.
+    std::atomic<bool> dead{false};
+    /// Of those that end when no acquire may begin any more, and of all others.
+    parking_lot suspended_until_closed;
+    parking_lot suspended;
+    notice late_wakes;
+    timer_heap timers;
+    key_queues queues;
+    answer_times answers;
+    event_dispatcher events;
+    locker_stats stats;
+};
+
+} // namespace colock::detail

@@ -1,0 +1,57 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/state/clean_up.hpp"
+#include "core/state/leases.hpp"
+#include "core/state/shard.hpp"
+#include "core/state/work.hpp"
+
+#include <memory>
+
+namespace colock::detail {
+
+/// Tells those who wait, and the holders of what is held, that no acquire may begin any more. So many at a time that a
+/// crowd does not hold up the loop.
+class shutdown_news
+{
+public:
+    enum class what : unsigned char
+    {
+        waiters,
+        waiters_and_leases,
+    };
+
+    shutdown_news(shard& of, leases& held, clean_up& ends) : shard_(of), leases_(held), clean_up_(ends) {}
+    shutdown_news(const shutdown_news&) = delete;
+    shutdown_news& operator=(const shutdown_news&) = delete;
+
+    void owned_by(std::weak_ptr<core> owner) { owner_ = std::move(owner); }
+
+    /// From now on nothing is granted. The first are told before it returns, and all of them whether or not anybody
+    /// waits for that. Not under the mutex.
+    void begin(what told);
+
+    /// Tells those that have not been told yet. Not under the mutex.
+    void go_on() { tell_in_parts(); }
+
+    // The mutex is held.
+    /// Not all have been told.
+    [[nodiscard]] bool still_tells() const noexcept { return tells_; }
+    /// A shutdown has begun, which ends what is held, too.
+    [[nodiscard]] bool ends_leases() const noexcept { return ends_leases_; }
+    /// There is nobody left to tell.
+    void is_over() noexcept { tells_ = false; }
+
+private:
+    void tell_in_parts();
+    [[nodiscard]] bool tell_part(work& todo);
+
+    shard& shard_;
+    leases& leases_;
+    clean_up& clean_up_;
+    std::weak_ptr<core> owner_;
+    bool ends_leases_ = false;
+    bool tells_ = false;
+};
+
+} // namespace colock::detail

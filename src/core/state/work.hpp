@@ -1,0 +1,52 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/state/parking.hpp"
+#include "core/state/record.hpp"
+
+#include <boost/container/small_vector.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace colock::detail {
+
+struct shard;
+
+/// What a change of state asks for, collected under the shard's mutex and carried out when it is free again. Declared
+/// before the guard, so that what it owns is destroyed after the mutex is released.
+struct work
+{
+    enum class action : unsigned char
+    {
+        cancel_wait,
+        release,
+        abandon,
+        hand_over,
+        renew,
+        verify,
+    };
+    struct request
+    {
+        action what;
+        record::ptr subject;
+        record::ptr next;
+    };
+
+    wake_list wakes;
+    boost::container::small_vector<request, 1> requests;
+    /// References that the lists have given up.
+    boost::container::small_vector<record::ptr, 1> ended;
+    std::shared_ptr<core> keep;
+
+    void ask(action what, record& subject, record::ptr next = {})
+    {
+        requests.push_back({what, record::ptr(&subject), std::move(next)});
+    }
+
+    /// Tells the observer of all events that were added to the shard, and does the rest after that. Not under the
+    /// mutex.
+    void run(shard& of);
+};
+
+} // namespace colock::detail

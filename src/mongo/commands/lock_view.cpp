@@ -1,0 +1,273 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/commands/lock_view.hpp"
+
+#include "mongo/driver/outline.hpp"
+#include "remote/adapter/stored_time.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+template <class Use>
+void for_each(const bson_iter_t& in, Use use)
+{
+    bson_iter_t each;
+    if (!bson_iter_recurse(&in, &each))
+        return;
+    while (bson_iter_next(&each))
+        use(each);
+}
+
+std::string_view text_of(const bson_iter_t& field)
+{
+    std::uint32_t size = 0;
+    const char* const text = BSON_ITER_HOLDS_UTF8(&field) ? bson_iter_utf8(&field, &size) : "";
+    return {text, size};
+}
+
+bool is_number(const bson_iter_t& field)
+{
+    return BSON_ITER_HOLDS_INT64(&field) || BSON_ITER_HOLDS_INT32(&field) || BSON_ITER_HOLDS_DOUBLE(&field);
+}
+
+/// A floating-point number may be beyond all that an integer can hold.
+std::int64_t number_of(const bson_iter_t& field)
+{
+    if (!BSON_ITER_HOLDS_DOUBLE(&field))
+        return bson_iter_as_int64(&field);
+    constexpr double limit = 9.2e18;
+    const double value = bson_iter_double(&field);
+    if (value >= limit)
+        return never;
+    return value > -limit ? static_cast<std::int64_t>(value) : -never;
+}
+
+bool read_field(const bson_iter_t& field, holder_view& into)
+{
+    const std::string_view name = bson_iter_key(&field);
+    if (name == "t")
+        into.token = text_of(field);
+    else if (name == "x")
+        into.expires = number_of(field);
+    else if (name == "f")
+        into.fence = number_of(field);
+    else if (name == "e")
+        into.request = number_of(field);
+    else
+        return false;
+    return true;
+}
+
+/// Of a field that `shown_of_locks` names.
+bool has_foreign_type(const bson_iter_t& field)
+{
+    const std::string_view name = bson_iter_key(&field);
+    if (BSON_ITER_HOLDS_NULL(&field))
+        return false;
+    if (name == "t" || name == "wt" || name == "wb")
+        return !BSON_ITER_HOLDS_UTF8(&field);
+    if (name == "h")
+        return !BSON_ITER_HOLDS_ARRAY(&field);
+    if (name == "x" || name == "f" || name == "e" || name == "wx" || name == "w")
+        return !is_number(field);
+    return false;
+}
+
+std::optional<std::chrono::system_clock::time_point> time_of(std::int64_t milliseconds)
+{
+    if (milliseconds == 0)
+        return std::nullopt;
+    return remote::stored_time(milliseconds);
+}
+
+void read_owner(const bson_iter_t& from, lock_status& into)
+{
+    for_each(from, [&](const bson_iter_t& field) {
+        const std::string_view name = bson_iter_key(&field);
+        if (name == "host")
+            into.host = read_bytes(field);
+        else if (name == "owner")
+            into.owner = read_bytes(field);
+        else if (name == "comment")
+            into.comment = read_bytes(field);
+        else if (name == "group")
+            into.group = read_bytes(field);
+    });
+}
+
+/// One holder's own fields, among others.
+struct whole_holder
+{
+    holder_view view{};
+    lock_status status{};
+
+    void read(const bson_iter_t& field)
+    {
+        const std::string_view name = bson_iter_key(&field);
+        if (name == "o")
+            read_owner(field, status);
+        else if (name == "a")
+            status.created = time_of(bson_iter_as_int64(&field));
+        else if (name == "r")
+            status.renewed = time_of(bson_iter_as_int64(&field));
+        else
+            read_field(field, view);
+    }
+};
+
+} // namespace
+
+lock_view lock_view::of_answer(const document& reply)
+{
+    lock_view seen;
+    bson_iter_t value;
+    if (bson_iter_init_find(&value, reply.get(), "value") && BSON_ITER_HOLDS_DOCUMENT(&value))
+        seen.read(value);
+    return seen;
+}
+
+lock_view::lock_view(const bson_iter_t& fields)
+{
+    read(fields);
+}
+
+void lock_view::read(const bson_iter_t& fields)
+{
+    exists_ = true;
+    for_each(fields, [this](const bson_iter_t& field) {
+        is_foreign_ = is_foreign_ || has_foreign_type(field);
+        if (read_field(field, exclusive_))
+            return;
+        const std::string_view name = bson_iter_key(&field);
+        if (name == "wt")
+            writer_ = text_of(field);
+        else if (name == "wx")
+            writer_until_ = number_of(field);
+        else if (name == "w")
+            waited_for_until_ = number_of(field);
+        else if (name == "wb")
+            waiter_ = text_of(field);
+        else if (name == "o")
+            for_each(field, [this](const bson_iter_t& inner) {
+                if (std::string_view(bson_iter_key(&inner)) == "owner")
+                    owner_ = text_of(inner);
+            });
+        else if (name == "h")
+            for_each(field, [this](const bson_iter_t& member) {
+                auto& added = shared_.emplace_back();
+                for_each(member, [&](const bson_iter_t& inner) {
+                    // To a server, other types are greater than any time: such a holder would never expire.
+                    is_foreign_ = is_foreign_ || has_foreign_type(inner);
+                    read_field(inner, added);
+                });
+            });
+    });
+}
+
+const holder_view* lock_view::find(std::string_view token) const noexcept
+{
+    if (exclusive_.token == token)
+        return &exclusive_;
+    const auto found = std::ranges::find(shared_, token, &holder_view::token);
+    return found == shared_.end() ? nullptr : &*found;
+}
+
+std::int64_t lock_view::free_at(const claim& of, std::int64_t now) const noexcept
+{
+    auto until = exclusive_.expires;
+    if (of.mode() == lock_mode::shared) {
+        if (until > now)
+            return until;
+        if (writer_until_ > now)
+            return writer_until_;
+        std::int64_t first = 0;
+        for (const auto& each : shared_) {
+            if (each.expires > now && (first == 0 || each.expires < first))
+                first = each.expires;
+        }
+        return first;
+    }
+    for (const auto& each : shared_)
+        until = std::max(until, each.expires);
+    return until > now ? until : 0;
+}
+
+bool is_foreign(const bson_iter_t& fields)
+{
+    bool has_x = false;
+    bool has_hx = false;
+    bool has_others = false;
+    for_each(fields, [&](const bson_iter_t& field) {
+        const std::string_view name = bson_iter_key(&field);
+        has_x = has_x || (name == "x" && is_number(field));
+        has_hx = has_hx || (name == "hx" && is_number(field));
+        has_others = has_others || name != "_id";
+    });
+    return has_others && !(has_x && has_hx);
+}
+
+std::vector<known_holder> read_known_holders(const bson_iter_t& fields, holders which, std::int64_t now)
+{
+    std::vector<known_holder> found;
+    if (is_foreign(fields))
+        return found;
+    std::string key;
+    const auto add = [&](whole_holder each, lock_mode mode) {
+        if (each.view.token.empty() || (each.view.expires > now) != (which == holders::live))
+            return;
+        each.status.mode = mode;
+        if (!each.status.renewed)
+            each.status.renewed = each.status.created;
+        each.status.fence = static_cast<std::uint64_t>(each.view.fence);
+        if (each.view.expires != never)
+            each.status.remaining = std::chrono::milliseconds(std::max<std::int64_t>(each.view.expires - now, 0));
+        found.push_back({std::string(each.view.token), std::move(each.status)});
+    };
+    whole_holder exclusive;
+    for_each(fields, [&](const bson_iter_t& field) {
+        const std::string_view name = bson_iter_key(&field);
+        if (name == "_id")
+            key = read_bytes(field);
+        else if (name == "h")
+            for_each(field, [&](const bson_iter_t& member) {
+                whole_holder one;
+                for_each(member, [&](const bson_iter_t& inner) { one.read(inner); });
+                add(std::move(one), lock_mode::shared);
+            });
+        else
+            exclusive.read(field);
+    });
+    add(std::move(exclusive), lock_mode::exclusive);
+    for (auto& each : found)
+        each.status.key = key;
+    return found;
+}
+
+std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, std::int64_t now)
+{
+    std::vector<lock_status> found;
+    for (auto& each : read_known_holders(fields, which, now))
+        found.push_back(std::move(each.status));
+    return found;
+}
+
+document to_document(const owner_data& owner)
+{
+    document made;
+    append_bytes(*made.get(), "host", owner.host);
+    append_bytes(*made.get(), "owner", owner.owner);
+    append_bytes(*made.get(), "comment", owner.comment);
+    // The index of groups has those alone that name one.
+    if (!owner.group.empty())
+        append_bytes(*made.get(), "group", owner.group);
+    return made;
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,80 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/driver/answer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <utility>
+
+#include <mongoc/mongoc.h>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+/// The server is none that writes go to, or not for long: InterruptedAtShutdown, InterruptedDueToReplStateChange,
+/// NotWritablePrimary, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary, PrimarySteppedDown, ShutdownInProgress,
+/// LegacyNotPrimary.
+constexpr std::array<std::uint32_t, 8> leaving_codes{11600, 11602, 10107, 13435, 13436, 189, 91, 10058};
+
+} // namespace
+
+void answer::blame(const boost::system::error_code& failure, bool was_sent)
+{
+    if (was_sent && what == kind::unsent)
+        what = kind::unknown;
+    if (code != 0 || !failure)
+        return;
+    cause = failure;
+    why = failure.message();
+}
+
+answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why)
+{
+    answer judged;
+    judged.why = std::move(why);
+    if (domain == MONGOC_ERROR_WRITE_CONCERN) {
+        judged.what = answer::kind::unknown;
+        judged.code = static_cast<std::int32_t>(code);
+        return judged;
+    }
+    if (domain == MONGOC_ERROR_SERVER) {
+        judged.code = static_cast<std::int32_t>(code);
+        judged.spoils = std::ranges::find(leaving_codes, code) != leaving_codes.end();
+        // What is interrupted may have been carried out before.
+        judged.what = judged.spoils ? answer::kind::unknown : answer::kind::refused;
+        return judged;
+    }
+    judged.spoils = true;
+    // Once a server was selected, the driver does not say how far it has come.
+    judged.what =
+        domain == MONGOC_ERROR_STREAM || domain == MONGOC_ERROR_PROTOCOL ? answer::kind::unknown : answer::kind::unsent;
+    return judged;
+}
+
+answer not_writable(std::string why)
+{
+    constexpr std::uint32_t not_writable_primary = 10107;
+    return judge_failure(MONGOC_ERROR_SERVER, not_writable_primary, std::move(why));
+}
+
+answer ask(mongoc_client_t& driver, const std::string& database, const document& asked) noexcept
+{
+    document reply;
+    bson_error_t error{};
+    answer got;
+    if (mongoc_client_command_simple(&driver, database.c_str(), asked.get(), nullptr, reply.overwrite(), &error)) {
+        got.what = answer::kind::done;
+    } else {
+        try {
+            got = judge_failure(error.domain, error.code, error.message);
+        } catch (const std::exception&) {
+            got.what = answer::kind::unknown;
+            got.spoils = true;
+        }
+    }
+    got.reply = std::move(reply);
+    return got;
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,71 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/driver/authentication.hpp"
+
+#include <exception>
+#include <memory>
+#include <string_view>
+
+#include <mongoc/mongoc.h>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+bool connect(mongoc_client_t& driver, bson_error_t& error) noexcept
+{
+    constexpr bool for_writes = false;
+    const std::unique_ptr<mongoc_server_description_t, decltype(&mongoc_server_description_destroy)> server(
+        mongoc_client_select_server(&driver, for_writes, nullptr, &error), &mongoc_server_description_destroy);
+    // The driver selects the only server that it has even if that has refused to greet.
+    return server && std::string_view(mongoc_server_description_type(server.get())) != "Unknown";
+}
+
+bool ping(mongoc_client_t& driver, bson_error_t& error) noexcept
+{
+    document asked;
+    BSON_APPEND_INT32(asked.get(), "ping", 1);
+    return mongoc_client_command_simple(&driver, "admin", asked.get(), nullptr, nullptr, &error);
+}
+
+bool is_denial(const bson_error_t& error) noexcept
+{
+    return error.domain == MONGOC_ERROR_SCRAM ||
+           (error.domain == MONGOC_ERROR_CLIENT && error.code == MONGOC_ERROR_CLIENT_AUTHENTICATE);
+}
+
+} // namespace
+
+void authentication::perform(mongoc_client_t& driver) noexcept
+{
+    got_.spoils = true;
+    bson_error_t error{};
+    // First without a command: the driver reports a server that refuses to greet, because it shuts down, as a failed
+    // authentication.
+    const bool is_connected = connect(driver, error);
+    if (is_connected && ping(driver, error)) {
+        got_.what = answer::kind::done;
+        got_.spoils = false;
+        return;
+    }
+    if (is_connected && is_denial(error)) {
+        got_.what = answer::kind::refused;
+        got_.code = authentication_failed;
+    }
+    try {
+        got_.why = error.message;
+    } catch (const std::exception&) {
+        // The text is left out.
+    }
+}
+
+void authentication::blame(const error_code& cause, bool)
+{
+    // The driver reports a lost connection as a failed authentication, too.
+    if (cause)
+        got_.code = 0;
+    if (got_.code == 0)
+        got_.what = answer::kind::unsent;
+    got_.blame(cause, false);
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,236 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/driver/failures.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+template <std::size_t Count>
+bool is_one_of(const std::array<int, Count>& codes, std::int32_t code) noexcept
+{
+    return std::ranges::find(codes, code) != codes.end();
+}
+
+/// DuplicateKey, WriteConflict, LockTimeout, LockBusy, TooManyLocks.
+constexpr std::array conflicts{11000, 112, 24, 46, 208};
+/// NotWritablePrimary, NotPrimaryNoSecondaryOk, LegacyNotPrimary: it was not begun.
+constexpr std::array not_primary{10107, 13435, 10058};
+/// The server, or the network behind it, was interrupted: HostUnreachable, HostNotFound, NetworkTimeout,
+/// ShutdownInProgress, MaxTimeMSExpired, WriteConcernFailed, FailedToSatisfyReadPreference, PrimarySteppedDown,
+/// NetworkInterfaceExceededTimeLimit, KeyNotFound (of the key that signs the time in an answer), ExceededTimeLimit,
+/// SocketException, NotPrimaryOrSecondary.
+constexpr std::array broken_off{6, 7, 89, 91, 50, 64, 133, 189, 202, 211, 262, 9001, 13436};
+/// The remaining codes of the server's category Interruption: CursorKilled, ClientDisconnect,
+/// TransactionCoordinatorSteppingDown, TransactionCoordinatorReachedAbortDecision,
+/// TransactionExceededLifetimeLimitSeconds, InterruptedDueToStorageChange, InterruptedDueToReshardingCriticalSection,
+/// InterruptedDueToAddShard, InterruptedDueToOverload, InterruptedDueToTimeseriesUpgradeDowngrade,
+/// TooManyOpenTransactions, InterruptedAtShutdown, Interrupted, InterruptedDueToReplStateChange, ClientMarkedKilled,
+/// RetriableRemoteCommandFailure, InterruptedDueToFCVChange.
+constexpr std::array interruptions{
+    237, 279, 281, 282, 290, 355, 453, 471, 473, 485, 509, 11600, 11601, 11602, 46841, 91331, 10045600};
+/// The server cannot do this for now, and an immediate retry would make it worse or meet the same state:
+/// ReadConcernMajorityNotAvailableYet, QueryPlanKilled, TemporarilyUnavailable, UserWritesBlocked, ResourceExhausted,
+/// AdmissionQueueOverflow, RateLimitExceeded, PooledConnectionAcquisitionRejected, IngressRequestRateLimitExceeded,
+/// BackgroundOperationInProgressForNamespace, OutOfDiskSpace.
+constexpr std::array not_for_now{134, 175, 365, 371, 402, 433, 449, 450, 462, 12587, 14031};
+/// Unauthorized, AuthenticationFailed, and what they are called by those who serve it to others.
+constexpr std::array denials{13, 18, 8000, 33};
+
+constexpr std::int32_t duplicate_key = 11000;
+/// TypeMismatch, ConversionFailure, $add, $map, $size, $filter, $concatArrays, $in, $mergeObjects: of operands.
+constexpr std::array type_errors{14, 241, 16554, 16883, 17124, 28651, 28664, 40081, 40400};
+
+/// DocumentValidationFailure, InvalidOptions, CommandNotSupportedOnView, DocTooLargeForCapped,
+/// CannotGrowDocumentInCappedNamespace.
+constexpr std::array unsuitable{121, 72, 166, 116, 10003};
+
+/// Of updates and deletes: the answer as such is one of success.
+bool has_write_error(const answer& got) noexcept
+{
+    bson_iter_t found;
+    return lacks_confirmation(got) || bson_iter_init_find(&found, got.reply.get(), "writeErrors");
+}
+
+std::string name_of(const answer& got)
+{
+    auto name = "code " + std::to_string(got.code);
+    bson_iter_t found;
+    if (bson_iter_init_find(&found, got.reply.get(), "codeName") && BSON_ITER_HOLDS_UTF8(&found))
+        (name += ", ") += bson_iter_utf8(&found, nullptr);
+    return name;
+}
+
+/// The name of the index, or of its first field, in which a duplicate key was found. Empty for the index of `_id`, and
+/// where the server does not tell.
+std::string_view other_index(const answer& got) noexcept
+{
+    constexpr std::string_view before = " index: ";
+    const std::string_view text = got.why;
+    std::string_view name;
+    if (const auto at = text.find(before); at != std::string_view::npos) {
+        name = text.substr(at + before.size());
+        name = name.substr(0, name.find(" dup key"));
+    }
+    bson_iter_t pattern;
+    bson_iter_t field;
+    if (!bson_iter_init_find(&pattern, got.reply.get(), "keyPattern") || !BSON_ITER_HOLDS_DOCUMENT(&pattern) ||
+        !bson_iter_recurse(&pattern, &field) || !bson_iter_next(&field))
+        return name == "_id_" ? std::string_view() : name;
+    const std::string_view first = bson_iter_key(&field);
+    if (first == "_id" && !bson_iter_next(&field))
+        return {};
+    return name.empty() ? first : name;
+}
+
+/// Why a collection cannot hold locks, as a refusal shows it; empty: the refusal has another cause.
+std::string reason_in(const answer& got)
+{
+    const bool names_time_series =
+        got.why.find("time-series") != std::string::npos || got.why.find("timeseries") != std::string::npos;
+    switch (got.code) {
+    case duplicate_key:
+        return has_unique_index(other_index(got));
+    case 121: // DocumentValidationFailure
+        return std::string(has_validator);
+    case 72:  // InvalidOptions
+    case 166: // CommandNotSupportedOnView
+        if (names_time_series)
+            return std::string(is_time_series);
+        return got.code == 166 ? std::string(is_view) : "";
+    case 116:   // DocTooLargeForCapped
+    case 10003: // CannotGrowDocumentInCappedNamespace
+        return std::string(is_capped);
+    default:
+        return {};
+    }
+}
+
+failure_ptr not_now(const answer& got)
+{
+    return make_failure(errc::unavailable, "the server could not do this now (" + name_of(got) + ')');
+}
+
+} // namespace
+
+bool lacks_confirmation(const answer& got) noexcept
+{
+    bson_iter_t found;
+    return bson_iter_init_find(&found, got.reply.get(), "writeConcernError");
+}
+
+verdict judge(const answer& got) noexcept
+{
+    switch (got.what) {
+    case answer::kind::done:
+        return has_write_error(got) ? verdict::unknown : verdict::done;
+    case answer::kind::unsent:
+        return verdict::later;
+    case answer::kind::unknown:
+    case answer::kind::refused:
+        break;
+    }
+    if (got.code == 0)
+        return verdict::unknown;
+    if (is_one_of(not_primary, got.code))
+        return verdict::later;
+    if (is_one_of(broken_off, got.code) || is_one_of(interruptions, got.code) || got.what == answer::kind::unknown)
+        return verdict::unknown;
+    if (got.code == duplicate_key && !other_index(got).empty())
+        return verdict::refused;
+    return is_one_of(conflicts, got.code) ? verdict::conflict : verdict::refused;
+}
+
+bool is_denial(const answer& got) noexcept
+{
+    return got.what == answer::kind::refused && is_one_of(denials, got.code);
+}
+
+bool is_temporary(const answer& got) noexcept
+{
+    return judge(got) == verdict::conflict || (judge(got) == verdict::refused && is_one_of(not_for_now, got.code));
+}
+
+bool is_leaving(const answer& got) noexcept
+{
+    return got.what == answer::kind::unsent || (got.spoils && got.code != 0 && !is_one_of(denials, got.code));
+}
+
+bool has_other_meaning(std::int32_t code) noexcept
+{
+    return code == 0 || is_one_of(conflicts, code) || is_one_of(not_primary, code) || is_one_of(broken_off, code) ||
+           is_one_of(interruptions, code) || is_one_of(not_for_now, code) || is_one_of(denials, code) ||
+           is_one_of(type_errors, code) || is_one_of(unsuitable, code);
+}
+
+failure_ptr failure_of(const answer& got, std::int32_t no_change_code)
+{
+    switch (judge(got)) {
+    case verdict::done:
+    case verdict::unknown:
+        if (got.what == answer::kind::done || got.code == 64)
+            return make_failure(errc::outcome_unknown, "a majority of the members has not confirmed the write in time");
+        if (got.code == 0)
+            return make_failure(errc::outcome_unknown, "the connection was lost before this was answered", got.cause);
+        return make_failure(
+            errc::outcome_unknown, "the server could not tell whether this was done (" + name_of(got) + ')');
+    case verdict::conflict:
+    case verdict::later:
+        if (got.code == 0) {
+            const error_code cause = got.cause ? got.cause : asio::error::host_unreachable;
+            return make_failure(errc::unavailable, "no connection could be made: " + got.why, cause);
+        }
+        return not_now(got);
+    case verdict::refused:
+        break;
+    }
+    if (is_one_of(not_for_now, got.code))
+        return not_now(got);
+    if (got.code == no_change_code || is_about_types(got))
+        return foreign_document();
+    if (const auto reason = reason_in(got); !reason.empty())
+        return unsuitable_collection(reason);
+    if (is_one_of(denials, got.code)) {
+        return make_failure(errc::access_denied,
+            "the server refuses this user, or has no right for it (" + name_of(got) +
+                "); correct user and password, or grant find, insert, update and remove on the collection");
+    }
+    return make_failure(
+        errc::misconfigured_backend, "the server refuses this (" + name_of(got) + "); is it MongoDB 5.0 or later?");
+}
+
+failure_ptr foreign_document()
+{
+    return make_failure(errc::misconfigured_backend,
+        "the document of this key is another program's; give colock a collection of its own");
+}
+
+failure_ptr out_of_fences()
+{
+    return make_failure(errc::misconfigured_backend,
+        "no greater fence can be given for this key: set the field f of its document to the server's time in "
+        "milliseconds, and forget higher fences in every resource that compares them");
+}
+
+failure_ptr unsuitable_collection(std::string_view why)
+{
+    return make_failure(errc::misconfigured_backend,
+        "the collection " + std::string(why) + "; remove the cause, or give colock a collection of its own");
+}
+
+std::string has_unique_index(std::string_view index)
+{
+    return "has the unique index " + std::string(index) + ", which refuses colock's documents";
+}
+
+bool is_about_types(const answer& got) noexcept
+{
+    return got.what == answer::kind::refused && is_one_of(type_errors, got.code);
+}
+
+} // namespace colock::mongo::detail

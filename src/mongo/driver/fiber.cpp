@@ -1,0 +1,121 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/driver/fiber.hpp"
+
+#include <boost/assert.hpp>
+#include <boost/context/preallocated.hpp>
+#include <boost/context/protected_fixedsize_stack.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+// GCC defines these macros, Clang has the features.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define COLOCK_ADDRESS_SANITIZER
+#endif
+#if __has_feature(thread_sanitizer)
+#define COLOCK_THREAD_SANITIZER
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define COLOCK_ADDRESS_SANITIZER
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define COLOCK_THREAD_SANITIZER
+#endif
+
+#ifdef COLOCK_ADDRESS_SANITIZER
+#include <sanitizer/common_interface_defs.h>
+#endif
+#ifdef COLOCK_THREAD_SANITIZER
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace colock::mongo::detail {
+
+/// Each switch is announced on the stack that is left, and confirmed on the one that is entered.
+struct fiber::switches
+{
+#ifdef COLOCK_ADDRESS_SANITIZER
+    static void leave_to(void** saved, const void* stack_end, std::size_t size)
+    {
+        __sanitizer_start_switch_fiber(saved, stack_end, size);
+    }
+    static void enter(void* saved, const void** left_end, std::size_t* left_size)
+    {
+        __sanitizer_finish_switch_fiber(saved, left_end, left_size);
+    }
+#else
+    static void leave_to(void**, const void*, std::size_t) {}
+    static void enter(void*, const void**, std::size_t*) {}
+#endif
+#ifdef COLOCK_THREAD_SANITIZER
+    static void* make() { return __tsan_create_fiber(0); }
+    static void destroy(void* own) { __tsan_destroy_fiber(own); }
+    static void* current() { return __tsan_get_current_fiber(); }
+    static void go_to(void* other) { __tsan_switch_to_fiber(other, 0); }
+#else
+    static void* make() { return nullptr; }
+    static void destroy(void*) {}
+    static void* current() { return nullptr; }
+    static void go_to(void*) {}
+#endif
+};
+
+fiber::fiber(std::function<void()> body) : body_(std::move(body)), tsan_own_(switches::make())
+{
+    boost::context::protected_fixedsize_stack allocator(stack_size);
+    auto stack = allocator.allocate();
+    stack_end_ = static_cast<const std::byte*>(stack.sp) - stack.size;
+    stack_bytes_ = stack.size;
+    // It takes the room for its own bookkeeping from the stack.
+    inside_ = boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack),
+        allocator, [this](boost::context::fiber&& caller) { return run(std::move(caller)); });
+}
+
+fiber::~fiber()
+{
+    BOOST_ASSERT(!running_ && (ended_ || !caller_));
+    switches::destroy(tsan_own_);
+}
+
+boost::context::fiber fiber::run(boost::context::fiber&& caller)
+{
+    switches::enter(nullptr, &callers_end_, &callers_size_);
+    caller_ = std::move(caller);
+    body_();
+    running_ = false;
+    ended_ = true;
+    // Nothing of this stack is needed any more.
+    switches::leave_to(nullptr, callers_end_, callers_size_);
+    return std::move(caller_);
+}
+
+void fiber::resume()
+{
+    BOOST_ASSERT(!running_ && !ended_);
+    running_ = true;
+    void* saved = nullptr;
+    tsan_caller_ = switches::current();
+    switches::leave_to(&saved, stack_end_, stack_bytes_);
+    switches::go_to(tsan_own_);
+    inside_ = std::move(inside_).resume();
+    // Where it suspends it says so itself; at its end it still returns on its own stack afterwards.
+    if (ended_)
+        switches::go_to(tsan_caller_);
+    switches::enter(saved, nullptr, nullptr);
+}
+
+void fiber::suspend()
+{
+    BOOST_ASSERT(running_);
+    running_ = false;
+    void* saved = nullptr;
+    switches::leave_to(&saved, callers_end_, callers_size_);
+    switches::go_to(tsan_caller_);
+    caller_ = std::move(caller_).resume();
+    switches::enter(saved, &callers_end_, &callers_size_);
+}
+
+} // namespace colock::mongo::detail

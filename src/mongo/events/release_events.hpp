@@ -1,0 +1,70 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/topology/primary.hpp"
+#include "mongo/commands/question.hpp"
+#include "remote/requests/listening_loop.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace colock::mongo::detail {
+
+/// The change stream that tells of releases, on a connection of its own. One stream serves all keys: it tells only of
+/// documents that a waiter has marked.
+///
+/// Thread safety: none; belongs to the strand.
+class release_events final : public remote::listening_loop
+{
+public:
+    /// \param by says from then on how waiters hear of a release
+    release_events(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
+        remote::reports& told, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by);
+
+    /// The primary was found anew.
+    void follow_requests();
+
+    [[nodiscard]] bool connected() const noexcept { return lanes_ != nullptr; }
+    [[nodiscard]] bool polls() const noexcept { return plan().polls(); }
+
+    /// In the child of a fork: the connection is the parent's.
+    void forked();
+
+private:
+    using question_handler = void (release_events::*)(const answer&);
+
+    void connect() override;
+    void disconnect() override;
+    void listen() override;
+    void note_decision() override;
+    [[nodiscard]] std::optional<lease_clock::duration> max_wait() const override;
+    /// The stream tells of all keys: there is nothing to do for one.
+    void stop_listening(const std::vector<std::string>&) override {}
+    void ask(document what, question_handler then);
+    void opened(const answer& got);
+    void ask_for_more();
+    void received(const answer& got);
+    void tell_of_changes(const answer& got);
+    /// Tells the observer once why there is no change stream.
+    void warn_of_polling(const answer& refusal);
+    /// Tells the server that the change stream is not read any more.
+    void kill_cursor();
+
+    const settings& config_;
+    remote::reports& reports_;
+    primary& requests_;
+    std::shared_ptr<lanes> lanes_;
+    /// Name of the server that has the change stream.
+    std::string server_;
+    /// Id of the change stream's cursor on that server. 0: there is none.
+    std::int64_t cursor_ = 0;
+    std::atomic<waiting_by>& by_;
+};
+
+} // namespace colock::mongo::detail

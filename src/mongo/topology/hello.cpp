@@ -1,0 +1,75 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/topology/hello.hpp"
+
+#include <colock/error.hpp>
+
+#include <iterator>
+#include <utility>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+bool is_true(bson_iter_t& at)
+{
+    return BSON_ITER_HOLDS_BOOL(&at) && bson_iter_bool(&at);
+}
+
+std::string text_of(bson_iter_t& at)
+{
+    return BSON_ITER_HOLDS_UTF8(&at) ? bson_iter_utf8(&at, nullptr) : std::string();
+}
+
+void add(std::vector<remote::endpoint>& to, const std::string& name)
+{
+    try {
+        const auto text = "mongodb://" + name;
+        auto found = remote::url(text, "mongodb", "").hosts("27017");
+        to.insert(to.end(), std::move_iterator(found.begin()), std::move_iterator(found.end()));
+    } catch (const validation_error&) {
+        // No name of a server, so nobody can be asked there.
+    }
+}
+
+} // namespace
+
+document hello::question()
+{
+    return document::from_json(R"({"hello": 1})");
+}
+
+hello::hello(const document& reply)
+{
+    std::string primary;
+    std::vector<remote::endpoint> others;
+    bson_iter_t at;
+    bson_iter_init(&at, reply.get());
+    while (bson_iter_next(&at)) {
+        const std::string_view key = bson_iter_key(&at);
+        bson_iter_t each;
+        if (key == "isWritablePrimary")
+            writable = is_true(at);
+        else if (key == "secondary" && is_true(at))
+            state = "a secondary";
+        else if (key == "arbiterOnly" && is_true(at))
+            state = "an arbiter";
+        else if (key == "msg")
+            is_router = text_of(at) == "isdbgrid";
+        else if (key == "setName")
+            set = text_of(at);
+        else if (key == "primary")
+            primary = text_of(at);
+        else if (key == "hosts" && BSON_ITER_HOLDS_ARRAY(&at) && bson_iter_recurse(&at, &each))
+            while (bson_iter_next(&each))
+                add(others, text_of(each));
+        else if (key == "localTime" && BSON_ITER_HOLDS_DATE_TIME(&at))
+            local_time = bson_iter_date_time(&at);
+        else if (key == "maxWireVersion" && BSON_ITER_HOLDS_INT32(&at))
+            max_wire_version = bson_iter_int32(&at);
+    }
+    if (!primary.empty())
+        add(members, primary);
+    members.insert(members.end(), std::move_iterator(others.begin()), std::move_iterator(others.end()));
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,295 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/topology/server_check.hpp"
+
+#include "mongo/commands/commands.hpp"
+#include "mongo/driver/failures.hpp"
+#include "mongo/commands/lock_view.hpp"
+#include "mongo/commands/query.hpp"
+
+#include <colock/token.hpp>
+
+#include <array>
+#include <string>
+#include <utility>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+constexpr std::int64_t ttl = 60'000;
+constexpr auto allowed_change = "a statement that may change nothing did not fail, or another did";
+
+const outline& removal()
+{
+    static const outline text(
+        R"({"delete":"?c","deletes":[{"q":{"_id":"?k"},"limit":1}],"writeConcern":{"w":"majority","wtimeout":"?m"}})");
+    return text;
+}
+
+bool find_inside(const bson_iter_t& fields, const char* path, bson_iter_t& into)
+{
+    bson_iter_t inside;
+    return bson_iter_recurse(&fields, &inside) && bson_iter_find_descendant(&inside, path, &into);
+}
+bool is_true(const bson_iter_t& fields, const char* path)
+{
+    bson_iter_t found;
+    return find_inside(fields, path, found) && bson_iter_as_bool(&found);
+}
+std::string text_at(const bson_iter_t& fields, const char* path)
+{
+    bson_iter_t found;
+    return find_inside(fields, path, found) ? read_bytes(found) : std::string();
+}
+
+std::string reason_in_collections(const document& reply)
+{
+    std::string_view reason;
+    for_each_document(reply, [&](const bson_iter_t& each) {
+        bson_iter_t found;
+        const auto collation = text_at(each, "options.collation.locale");
+        if (find_inside(each, "options.timeseries", found))
+            reason = is_time_series;
+        else if (text_at(each, "type") == "view")
+            reason = is_view;
+        else if (is_true(each, "options.capped"))
+            reason = is_capped;
+        else if (!collation.empty() && collation != "simple")
+            reason = has_collation;
+    });
+    return std::string(reason);
+}
+
+/// Returns a reason if an index allows one lock alone. A sparse or partial index may have no entry for locks.
+std::string reason_in_indexes(const document& reply)
+{
+    std::string reason;
+    for_each_document(reply, [&](const bson_iter_t& each) {
+        bson_iter_t found;
+        if (is_true(each, "unique") && !is_true(each, "sparse") && !find_inside(each, "key._id", found) &&
+            !find_inside(each, "partialFilterExpression", found))
+            reason = has_unique_index(text_at(each, "name"));
+    });
+    return reason;
+}
+
+bool holds(const lock_view& seen, const std::string& who, std::int64_t request)
+{
+    const auto* const held = seen.find(who);
+    return held && held->request == request && held->fence > 0;
+}
+
+} // namespace
+
+struct server_check::step
+{
+    using names = const std::string&;
+
+    const char* what;
+    const outline& (*asked)();
+    /// Of the two, which one asks, and with what number.
+    bool first;
+    std::int64_t number;
+    /// Null where the server has to refuse the command, because it would change a document of another program.
+    bool (*is_right)(const lock_view&, names first, names second);
+};
+
+const std::array<server_check::step, 15> server_check::steps{{
+    {"a document of another program was taken for a lock",
+        []() -> const outline& { return commands::get().exclusive_queues.with_ttl; }, true, 1, nullptr},
+    {"a document of another program was changed", []() -> const outline& { return commands::get().refuse; }, true, 1,
+        nullptr},
+    {"a document was not deleted", &removal, true, 1, [](const lock_view&, step::names, step::names) { return true; }},
+    {"a free lock was not granted", []() -> const outline& { return commands::get().first_exclusive_queues.with_ttl; },
+        true, 1, [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 1); }},
+    {"a lock that is held was granted to another",
+        []() -> const outline& { return commands::get().first_exclusive_queues.with_ttl; }, false, 1,
+        [](const lock_view& seen, step::names first, step::names second) {
+            return holds(seen, first, 1) && !seen.find(second);
+        }},
+    {"an exclusive lock was shared", []() -> const outline& { return commands::get().shared_once.with_ttl; }, false, 1,
+        [](const lock_view& seen, step::names first, step::names second) {
+            return holds(seen, first, 1) && !seen.find(second);
+        }},
+    {"a lock was not extended", []() -> const outline& { return commands::get().extend_exclusive.with_ttl; }, true, 2,
+        [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 2); }},
+    {"a lock was not released", []() -> const outline& { return commands::get().release_exclusive; }, true, 3,
+        [](const lock_view& seen, step::names first, step::names) { return seen.exists() && !seen.find(first); }},
+    {"a lock was released twice", []() -> const outline& { return commands::get().release_exclusive; }, true, 3,
+        [](const lock_view& seen, step::names, step::names) { return !seen.exists(); }},
+    {"a lock was not shared", []() -> const outline& { return commands::get().shared_once.with_ttl; }, true, 1,
+        [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 1); }},
+    {"a semaphore has more holders than it may",
+        []() -> const outline& { return commands::get().shared_once.with_ttl; }, false, 1,
+        [](const lock_view& seen, step::names first, step::names second) {
+            return holds(seen, first, 1) && !seen.find(second);
+        }},
+    {"a shared lock was granted to a writer",
+        []() -> const outline& { return commands::get().exclusive_queues.with_ttl; }, false, 1,
+        [](const lock_view& seen, step::names first, step::names second) {
+            return holds(seen, first, 1) && !seen.find(second) && seen.writer() == second;
+        }},
+    {"a shared lock was not released", []() -> const outline& { return commands::get().release_shared; }, true, 2,
+        [](const lock_view& seen, step::names first, step::names) { return seen.exists() && !seen.find(first); }},
+    {"what a writer has left was not taken back", []() -> const outline& { return commands::get().refuse; }, false, 2,
+        [](const lock_view& seen, step::names, step::names second) { return seen.writer() == second; }},
+    {"a token that was refused was granted a lock",
+        []() -> const outline& { return commands::get().exclusive_once.with_ttl; }, false, 3,
+        [](const lock_view& seen, step::names, step::names second) { return seen.exists() && !seen.find(second); }},
+}};
+
+server_check::server_check(const settings& config, std::shared_ptr<lanes> on, const server_clock& clock, handler ended)
+    : config_(config), lanes_(std::move(on)), clock_(clock), ended_(std::move(ended)), owner_(to_document({})),
+      first_(token::generate().hex()), second_(token::generate().hex())
+{
+    bson_append_utf8(id_.get(), "c", -1, "check", -1);
+    bson_append_utf8(id_.get(), "r", -1, first_.data(), static_cast<int>(first_.size()));
+}
+
+void server_check::stop() noexcept
+{
+    ended_ = nullptr;
+    if (const auto left = under_way_.lock())
+        left->drop();
+}
+
+void server_check::ask(const outline& which, const std::string& who, std::int64_t number, question::handler then)
+{
+    const auto now = clock_.at(lease_clock::now());
+    const auto next = std::make_shared<question>(config_.database,
+        which.filled({{"c", std::string_view(config_.collection)}, {"k", &id_}, {"t", std::string_view(who)},
+            {"u", std::string_view(second_)}, {"x", ttl}, {"l", now + ttl}, {"e", number}, {"f", now}, {"o", &owner_},
+            {"n", std::int64_t{1}}, {"m", config_.operation_timeout.count()}, {"b", now + ttl},
+            {"v", std::string_view(first_)}}),
+        std::move(then));
+    under_way_ = next;
+    lanes_->ask(next, lease_clock::now() + config_.operation_timeout);
+}
+
+void server_check::look_at_collection()
+{
+    static const outline command(R"({"listCollections":1,"filter":{"name":"?c"}})");
+    look(command, &reason_in_collections, &server_check::look_at_indexes);
+}
+
+void server_check::look_at_indexes()
+{
+    static const outline command(R"({"listIndexes":"?c"})");
+    look(command, &reason_in_indexes, &server_check::try_joined);
+}
+
+void server_check::look(const outline& command, finder find_reason, void (server_check::*then)())
+{
+    ask(command, first_, 0, [self = shared_from_this(), find_reason, then](const answer& got) {
+        const auto found = judge(got);
+        if (found != verdict::refused && !self->is_done(got))
+            return;
+        if (const auto reason = find_reason(got.reply); found == verdict::done && !reason.empty())
+            self->end(unsuitable_collection(reason));
+        else
+            (self.get()->*then)();
+    });
+}
+
+bool server_check::take_code(const statement_errors& errors)
+{
+    const auto* const error = errors.find(0);
+    if (error && has_other_meaning(error->code))
+        return is_done(*error);
+    if (!error) {
+        misread(allowed_change);
+        return false;
+    }
+    no_change_code_ = error->code;
+    return true;
+}
+
+void server_check::learn_code()
+{
+    ask(commands::get().check_code, first_, 1, [self = shared_from_this()](const answer& got) {
+        const statement_errors errors(got.reply);
+        if (got.what != answer::kind::done || lacks_confirmation(got))
+            static_cast<void>(self->is_done(got));
+        else if (self->take_code(errors))
+            self->end(nullptr);
+    });
+}
+
+void server_check::try_joined()
+{
+    ask(commands::get().check_join, first_, 1, [self = shared_from_this()](const answer& got) {
+        const statement_errors errors(got.reply);
+        if (got.what != answer::kind::done || lacks_confirmation(got)) {
+            static_cast<void>(self->is_done(got));
+            return;
+        }
+        if (!self->take_code(errors))
+            return;
+        constexpr std::array is_refused{true, false, true, true, false, true, false, true, true, true, false, false,
+            true, false, true, false, true, true};
+        bool is_right = errors.accounts_for(is_refused.size());
+        for (std::size_t i = 0; i < is_refused.size(); ++i) {
+            const auto* const error = errors.find(i);
+            // What has to be done may fail with that code as well, where it is the server's for anything.
+            if (error && (!is_refused[i] || error->code != self->no_change_code_) && !self->is_done(*error))
+                return;
+            is_right = is_right && is_refused[i] == (error != nullptr);
+        }
+        if (is_right)
+            self->take_step(0);
+        else
+            self->misread(allowed_change);
+    });
+}
+
+void server_check::take_step(std::size_t which)
+{
+    const bool is_last = which == steps.size();
+    ask(is_last ? removal() : steps[which].asked(), !is_last && steps[which].first ? first_ : second_,
+        is_last ? 0 : steps[which].number,
+        [self = shared_from_this(), which](const answer& got) { self->answered(which, got); });
+}
+
+bool server_check::is_done(const answer& got)
+{
+    if (judge(got) == verdict::done)
+        return true;
+    if (got.what == answer::kind::refused && (got.code == no_change_code_ || is_about_types(got))) {
+        misread("it refuses an update (code " + std::to_string(got.code) + ')');
+        return false;
+    }
+    const auto why = failure_of(got);
+    end(why->code == errc::outcome_unknown ? make_failure(errc::unavailable, why->detail, why->cause) : why);
+    return false;
+}
+
+void server_check::answered(std::size_t which, const answer& got)
+{
+    const bool is_last = which == steps.size();
+    if (!is_last && !steps[which].is_right && got.what == answer::kind::refused && got.code == no_change_code_) {
+        take_step(which + 1);
+        return;
+    }
+    if (!is_done(got))
+        return;
+    if (is_last)
+        end(nullptr);
+    else if (steps[which].is_right && steps[which].is_right(lock_view::of_answer(got.reply), first_, second_))
+        take_step(which + 1);
+    else
+        misread(steps[which].what);
+}
+
+void server_check::misread(const std::string& what)
+{
+    end(make_failure(
+        errc::misconfigured_backend, "the server misreads our updates: " + what + "; is it MongoDB 5.0 or later?"));
+}
+
+void server_check::end(const failure_ptr& why)
+{
+    if (const auto told = std::exchange(ended_, nullptr))
+        told(why);
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,154 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "net/race.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/append.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/basic_resolver.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/system/error_code.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colock {
+namespace asio = boost::asio;
+}
+
+namespace colock::remote {
+
+/// The executor of a connection's sockets. It is that of everything else, under a name of its own: so the driver
+/// resolves names with the resolver below.
+class socket_executor : public asio::any_io_executor
+{
+public:
+    using any_io_executor::any_io_executor;
+    explicit socket_executor(asio::any_io_executor other) noexcept : any_io_executor(std::move(other)) {}
+};
+
+/// Where a numeric address and port lead; nothing for anything else.
+[[nodiscard]] inline std::optional<asio::ip::tcp::endpoint> numeric_endpoint(
+    std::string_view host, std::string_view service)
+{
+    boost::system::error_code not_numeric;
+    const auto address = asio::ip::make_address(host, not_numeric);
+    std::uint16_t port = 0;
+    const auto [end, error] = std::from_chars(service.data(), service.data() + service.size(), port);
+    if (not_numeric || error != std::errc() || end != service.data() + service.size())
+        return std::nullopt;
+    return asio::ip::tcp::endpoint(address, port);
+}
+
+using addresses = asio::ip::tcp::resolver::results_type;
+using resolve_handler = asio::any_completion_handler<void(boost::system::error_code, addresses)>;
+
+/// The same addresses, from the one of that index on.
+[[nodiscard]] inline addresses beginning_with(std::size_t first, const addresses& found)
+{
+    if (first == 0)
+        return found;
+    std::vector<asio::ip::tcp::endpoint> turned;
+    for (const auto& each : found)
+        turned.push_back(each.endpoint());
+    std::ranges::rotate(turned, turned.begin() + static_cast<std::ptrdiff_t>(first));
+    return addresses::create(turned.begin(), turned.end(), found.begin()->host_name(), found.begin()->service_name());
+}
+
+/// Completes with `found`, the address first that wins.
+inline void run_for(race& between, const addresses& found, resolve_handler resolved)
+{
+    std::vector<asio::ip::tcp::endpoint> entrants;
+    for (const auto& each : found)
+        entrants.push_back(each.endpoint());
+    between.run(std::move(entrants), [found, resolved = std::move(resolved)](std::size_t winner) mutable {
+        if (auto slot = asio::get_associated_cancellation_slot(resolved); slot.is_connected())
+            slot.clear();
+        std::move(resolved)(boost::system::error_code(), beginning_with(winner, found));
+    });
+}
+
+} // namespace colock::remote
+
+/// Asio's resolver starts a thread at the first question, even at one that has its answer in it. From then on, every
+/// mutex and every reference count of a program with one thread costs what they cost a program with many: a tenth of a
+/// lock's CPU time (docs/benchmarks.md). Here only a name needs that thread; and of several addresses that a name has,
+/// the first that answers comes first.
+template <>
+class boost::asio::ip::basic_resolver<boost::asio::ip::tcp, colock::remote::socket_executor>
+{
+public:
+    using executor_type = colock::remote::socket_executor;
+    using results_type = boost::asio::ip::tcp::resolver::results_type;
+
+    explicit basic_resolver(const executor_type& executor) : executor_(executor) {}
+
+    [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+    void cancel()
+    {
+        if (names_)
+            names_->cancel();
+        if (const auto running = under_way_.lock())
+            running->stop();
+    }
+
+    template <class CompletionToken>
+    auto async_resolve(std::string_view host, std::string_view service, CompletionToken&& token)
+    {
+        return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, results_type)>(
+            [this](auto handler, const std::string& name, const std::string& port) {
+                const auto known = colock::remote::numeric_endpoint(name, port);
+                if (known) {
+                    boost::asio::post(executor_, boost::asio::append(std::move(handler), boost::system::error_code(),
+                                                     results_type::create(*known, name, port)));
+                    return;
+                }
+                if (!names_)
+                    names_.emplace(executor_);
+                resolve_name(name, port, std::move(handler));
+            },
+            token, std::string(host), std::string(service));
+    }
+
+private:
+    using race = colock::remote::race;
+
+    void resolve_name(const std::string& name, const std::string& port, colock::remote::resolve_handler resolved)
+    {
+        const auto begun = std::make_shared<race>(executor_);
+        under_way_ = begun;
+        // Weakly: whoever cancels is kept by the handler, and that by the race.
+        if (auto slot = boost::asio::get_associated_cancellation_slot(resolved); slot.is_connected()) {
+            // The time limit for names: what is known by then is the answer.
+            slot.assign([weak = under_way_](boost::asio::cancellation_type) {
+                if (const auto running = weak.lock())
+                    running->stop();
+            });
+        }
+        names_->async_resolve(name, port,
+            [begun, resolved = std::move(resolved)](
+                const boost::system::error_code& failed, const results_type& found) mutable {
+                if (failed)
+                    std::move(resolved)(failed, found);
+                else
+                    colock::remote::run_for(*begun, found, std::move(resolved));
+            });
+    }
+
+    const executor_type executor_;
+    std::weak_ptr<race> under_way_;
+    std::optional<boost::asio::ip::basic_resolver<boost::asio::ip::tcp, boost::asio::any_io_executor>> names_;
+};

@@ -1,0 +1,196 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/connection/server_check.hpp"
+
+#include "redis/failures.hpp"
+#include "redis/scripts/scripts.hpp"
+
+#include <charconv>
+#include <cstddef>
+#include <utility>
+
+namespace colock::redis::detail {
+
+namespace {
+
+bool too_old(std::string_view info)
+{
+    const auto version = info_field(info, "redis_version");
+    int major = 0;
+    int minor = 0;
+    const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), major);
+    if (error != std::errc() || end == version.data() + version.size() || *end != '.')
+        return false;
+    std::from_chars(end + 1, version.data() + version.size(), minor);
+    return major < 6 || (major == 6 && minor < 2);
+}
+
+bool has_replicas(const reply& info)
+{
+    const auto count = info_field(info.text, "connected_slaves");
+    return !count.empty() && count != "0";
+}
+
+std::vector<std::string> warnings_of(const reply& info)
+{
+    if (info.is_error())
+        return {"INFO is not allowed, so the server's settings cannot be checked"};
+    std::vector<std::string> found;
+    const auto field = [&](std::string_view name) { return info_field(info.text, name); };
+    if (const auto policy = field("maxmemory_policy"); !policy.empty() && policy != "noeviction")
+        found.push_back(
+            "the server may evict locks (maxmemory-policy " + std::string(policy) + "); set it to noeviction");
+    if (field("aof_enabled") == "0")
+        found.emplace_back("the server keeps no append-only file: a restart loses locks and gives them to others");
+    if (has_replicas(info)) {
+        found.emplace_back("the server has replicas: a failover can lose a lock that was granted just before");
+        // Told only where both of its settings are above 0.
+        if (field("min_slaves_good_slaves").empty())
+            found.emplace_back(
+                "min-replicas-to-write is not set: a master that is cut off goes on granting locks for as long as "
+                "it is, beside the one that was promoted in its place");
+    }
+    return found;
+}
+
+/// A value of what HELLO answers: names and values in turn.
+const reply& hello_field(const reply& hello, std::string_view name)
+{
+    for (std::size_t i = 0; i + 1 < hello.items.size(); i += 2) {
+        if (hello.items[i].text == name)
+            return hello.items[i + 1];
+    }
+    return hello.at(hello.items.size());
+}
+
+/// Why no lock can be kept there.
+failure_ptr refused(const location& who, const reply_list& replies)
+{
+    const auto& hello = replies.front();
+    if (!hello.is(reply::kind::array))
+        return refusal(hello);
+    if (who.database != 0 && replies[1].is_error())
+        return refusal(replies[1]);
+    if (const auto& role = hello_field(hello, "role").text; role != "master" && !role.empty())
+        return replica_in_place_of_master();
+    const auto& info = replies.back();
+    if (info.is_error())
+        return refusal_code(info.text) == errc::unavailable ? refusal(info) : nullptr;
+    if (too_old(info.text))
+        return make_failure(errc::misconfigured_backend, "the server is older than Redis 6.2; update it");
+    return nullptr;
+}
+
+} // namespace
+
+void push_hello(
+    boost::redis::request& request, const std::string& user, const std::string& password, std::string_view name)
+{
+    std::vector<std::string_view> words{"3"};
+    if (!password.empty())
+        words.insert(words.end(), {"AUTH", user.empty() ? std::string_view("default") : user, password});
+    if (!name.empty())
+        words.insert(words.end(), {"SETNAME", name});
+    request.push_range("HELLO", words);
+}
+
+void push_greeting(boost::redis::request& request, const location& who)
+{
+    push_hello(request, who.user, who.password, our_name);
+    if (who.database != 0)
+        request.push("SELECT", who.database);
+    request.push("INFO");
+}
+
+welcome read_welcome(const location& who, const reply_list& replies)
+{
+    welcome told;
+    told.refused = refused(who, replies);
+    if (told.refused)
+        return told;
+    const auto& info = replies.back();
+    told.identity.id = hello_field(replies.front(), "id").number;
+    if (!info.is_error())
+        told.identity.process = info_field(info.text, "run_id");
+    told.warnings = warnings_of(info);
+    told.in_cluster = hello_field(replies.front(), "mode").text == "cluster";
+    if (told.in_cluster)
+        told.warnings.emplace_back(
+            "the server is a node of a Redis Cluster: colock follows no redirection, so this node has to serve the slot"
+            " of every key, and a failover is followed only if the address leads to the new master");
+    told.may_have_replicas = info.is_error() || has_replicas(info);
+    return told;
+}
+
+void push_rights_check(boost::redis::request& request, const settings& config)
+{
+    const auto& check = scripts::get().rights;
+    for (const auto sent : {script::form::whole, script::form::digest}) {
+        if (config.plain())
+            check.push(request, sent, 1, config.probe_key);
+        else
+            check.push(request, sent, 2, config.probe_key, config.fence_key);
+    }
+}
+
+namespace {
+
+failure_ptr commands_refused(const std::string& names, const std::string& error)
+{
+    return make_failure(errc::access_denied, "the server refuses " + names +
+                                                 ", without which locks cannot be renewed and released; " +
+                                                 refusal(error)->detail);
+}
+
+} // namespace
+
+rights read_rights(const reply& by_text, const reply& by_digest)
+{
+    if (by_text.is_error() && is_command_refused(by_text.text))
+        return {.refused = commands_refused("EVAL", by_text.text)};
+    if (!by_text.is(reply::kind::array))
+        return {.refused = refusal(by_text)};
+    if (by_digest.is_error() && is_command_refused(by_digest.text))
+        return {.refused = commands_refused("EVALSHA", by_digest.text)};
+    rights told;
+    std::string needed, sets, error;
+    for (const auto& row : by_text.items) {
+        const std::string& command = row.at(0).text;
+        if (!is_command_refused(row.at(1).text))
+            continue;
+        if (command == "PUBLISH") {
+            told.warnings.emplace_back(
+                "PUBLISH is refused, so a release wakes no waiter of another process: these notice it late");
+            continue;
+        }
+        // Only the expiry of a sorted set is set so.
+        auto& names = command.starts_with('Z') || command == "PEXPIREAT" ? sets : needed;
+        (names += names.empty() ? "" : ", ") += command;
+        if (error.empty() && &names == &needed)
+            error = row.at(1).text;
+    }
+    if (!needed.empty())
+        told.refused = commands_refused(needed, error);
+    if (!sets.empty())
+        told.warnings.push_back(
+            sets + " is refused, so a lock has at most one reader, and locks of groups are refused");
+    return told;
+}
+
+failure_ptr replica_in_place_of_master()
+{
+    return make_failure(
+        errc::unavailable, "the server is a replica: name the master, or use Sentinel", server_code("READONLY"));
+}
+
+std::string_view info_field(std::string_view info, std::string_view name)
+{
+    for (std::size_t at = 0; (at = info.find(name, at)) != std::string_view::npos; at += name.size()) {
+        const bool starts_line = at == 0 || info[at - 1] == '\n';
+        const auto value = at + name.size();
+        if (starts_line && value < info.size() && info[value] == ':')
+            return info.substr(value + 1, info.find_first_of("\r\n", value) - value - 1);
+    }
+    return {};
+}
+
+} // namespace colock::redis::detail

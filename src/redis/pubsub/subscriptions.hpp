@@ -1,0 +1,64 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "redis/connection/links.hpp"
+#include "redis/pipeline/reply.hpp"
+#include "redis/connection/session.hpp"
+#include "remote/requests/listening_loop.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace colock::redis::detail {
+
+/// The connection for messages, and the channels that are subscribed to on it.
+///
+/// Thread safety: none; belongs to the strand.
+class subscriptions final : public remote::listening_loop
+{
+public:
+    subscriptions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
+        links& made_by, remote::reports& told, session& requests, remote::wait_sources& sources);
+
+    /// The connection for commands is a new one.
+    void follow_requests();
+
+    [[nodiscard]] bool connected() const noexcept { return link_ != nullptr; }
+    [[nodiscard]] bool polls() const noexcept { return plan().polls() || config_.plain(); }
+
+    /// In the child of a fork: the connection is the parent's.
+    void forked();
+
+private:
+    using source_list = std::vector<remote::wait_sources::source_ptr>;
+
+    void connect() override;
+    void disconnect() override;
+    void listen() override;
+    void listen_elsewhere() override;
+    void note_decision() override { sources_.poll(polls()); }
+    [[nodiscard]] std::optional<lease_clock::duration> max_wait() const override;
+    void stop_listening(const std::vector<std::string>& names) override;
+    void greeted(const reply_list& replies);
+    void link_ended();
+    /// They come from another server than the one that commands go to.
+    [[nodiscard]] bool are_elsewhere() const;
+    void subscribed(const source_list& asked, const reply& answer);
+    void receive();
+
+    const settings& config_;
+    links& links_;
+    remote::reports& reports_;
+    session& requests_;
+    std::shared_ptr<link> link_;
+    /// The process of the server that it was made to; empty if that is not known.
+    std::string process_;
+    /// Requests that are unanswered.
+    unsigned in_flight_ = 0;
+};
+
+} // namespace colock::redis::detail

@@ -1,0 +1,148 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "remote/adapter/purpose.hpp"
+#include "remote/requests/reports.hpp"
+
+#include <colock/spi/adapter.hpp>
+#include <colock/spi/claim.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace colock::remote {
+
+/// What the adapters of all servers have in common: they own a client, ask it for one operation each, and pass on what
+/// it reports. A claim that the parent of a fork has made is answered at once: it has nothing in this process.
+///
+/// The operations are found beside the client, by their names: `make_extend` and so on.
+template <class Client>
+class adapter_base : public adapter, public client_events
+{
+public:
+    explicit adapter_base(asio::any_io_executor executor) : adapter(std::move(executor)) {}
+    ~adapter_base() override
+    {
+        if (client_)
+            client_->retire();
+    }
+
+    template <class Adapter, class Settings>
+    [[nodiscard]] static std::shared_ptr<Adapter> make(const asio::any_io_executor& executor, Settings checked)
+    {
+        auto made = std::make_shared<Adapter>(executor);
+        made->client_ = Client::make(executor, std::move(checked), made);
+        return made;
+    }
+
+    [[nodiscard]] adapter_limits limits() const noexcept final
+    {
+        adapter_limits all;
+        all.answers_within = client_->config().operation_timeout;
+        return all;
+    }
+
+    void start_release(claim_ptr claim, completion<release_outcome> done) final
+    {
+        if (claim->inherited())
+            done({release_status::not_held, nullptr});
+        else
+            give_back(std::move(claim), promise::released, std::move(done));
+    }
+
+    void start_abandon(claim_ptr claim, completion<release_outcome> done) final
+    {
+        if (claim->inherited())
+            done({release_status::not_held, nullptr});
+        else
+            give_back(std::move(claim), promise::for_good, std::move(done));
+    }
+
+    void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) final
+    {
+        if (claim->inherited())
+            done({extend_status::not_held, nullptr});
+        else
+            client_->submit(make_extend(*client_, std::move(claim), ttl, std::move(done)));
+    }
+
+    void start_is_valid(claim_ptr claim, completion<valid_outcome> done) final
+    {
+        if (claim->inherited())
+            done({false, nullptr});
+        else
+            client_->submit(make_is_valid(*client_, std::move(claim), std::move(done)));
+    }
+
+    void start_inspect(std::string key, completion<list_outcome> done) final
+    {
+        if (auto refused = refuse_key(key))
+            done({.error = std::move(refused)});
+        else
+            client_->submit(
+                make_key_listing(*client_, std::move(key), key_purpose::inspect, filter{}, std::move(done)));
+    }
+
+    void start_break(std::string key, completion<list_outcome> done) final
+    {
+        if (auto refused = refuse_key(key))
+            done({.error = std::move(refused)});
+        else
+            client_->submit(make_key_listing(*client_, std::move(key), key_purpose::remove, filter{}, std::move(done)));
+    }
+
+    void start_list(filter which, std::string cursor, completion<list_outcome> done) final
+    {
+        if (auto refused = which.key ? refuse_key(*which.key) : nullptr) {
+            done({.error = std::move(refused)});
+        } else if (which.key && cursor.empty()) {
+            auto key = *which.key;
+            client_->submit(
+                make_key_listing(*client_, std::move(key), key_purpose::inspect, std::move(which), std::move(done)));
+        } else {
+            list_all(std::move(which), std::move(cursor), std::move(done));
+        }
+    }
+
+    void start_close(lease_clock::duration deadline, completion<closed> done) final
+    {
+        client_->close(deadline, std::move(done));
+    }
+    void cancel_close() noexcept final { client_->cancel_close(); }
+
+    void on_connecting(std::string_view address) noexcept final { notify_connecting(address); }
+    void on_connecting_ended() noexcept final { end_connecting(); }
+    /// Requests wait for the connection, and so have not been sent yet.
+    void on_ready() noexcept final { notify_ready(lease_clock::now()); }
+    void on_unreachable(const failure_ptr& why, std::string_view address) noexcept final
+    {
+        notify_unreachable(why, address);
+    }
+    void on_suspended(const error_code& why) noexcept final { notify_suspended(why); }
+    void on_reconnected() noexcept final { notify_reconnected(); }
+    void on_warning(std::string_view message) noexcept final { notify_warning(message); }
+
+protected:
+    [[nodiscard]] Client& talk() const noexcept { return *client_; }
+
+private:
+    /// \param claim of this process
+    virtual void give_back(claim_ptr claim, promise given, completion<release_outcome> done) = 0;
+    /// Why no lock of a user can have that key; null: one can.
+    [[nodiscard]] virtual failure_ptr refuse_key(std::string_view key) const
+    {
+        static_cast<void>(key);
+        return nullptr;
+    }
+    /// The holders of all keys.
+    virtual void list_all(filter which, std::string cursor, completion<list_outcome> done) = 0;
+
+    std::shared_ptr<Client> client_;
+};
+
+} // namespace colock::remote

@@ -1,0 +1,24 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/spi/claim.hpp>
+
+#include <memory>
+
+namespace colock::remote {
+
+/// What an adapter keeps with a claim, in the claim's slot.
+template <class State>
+struct claim_slot
+{
+    /// Null as long as nothing was kept.
+    [[nodiscard]] static State* find(const claim& of) noexcept { return static_cast<State*>(of.slot.get()); }
+    [[nodiscard]] static State& make(claim& of)
+    {
+        if (!of.slot)
+            of.slot = std::make_shared<State>();
+        return *find(of);
+    }
+};
+
+} // namespace colock::remote

@@ -1,0 +1,45 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/policy/connection_news.hpp"
+
+#include <utility>
+
+namespace colock::remote {
+
+connection_news::item connection_news::began() const noexcept
+{
+    return open_ > 0 ? item::none : item::connecting;
+}
+
+connection_news::item connection_news::opened() noexcept
+{
+    const bool has_others = open_++ > 0;
+    const bool is_first = !std::exchange(was_ready_, true);
+    if (std::exchange(is_lost_, false))
+        return item::reconnected;
+    if (is_first)
+        return item::ready;
+    return has_others ? item::none : item::connecting_ended;
+}
+
+connection_news::item connection_news::failed() noexcept
+{
+    if (open_ > 0)
+        return item::none;
+    is_lost_ = was_ready_;
+    return item::unreachable;
+}
+
+connection_news::item connection_news::gave_up() const noexcept
+{
+    return open_ > 0 ? item::none : item::connecting_ended;
+}
+
+connection_news::item connection_news::lost() noexcept
+{
+    if (--open_ > 0)
+        return item::none;
+    is_lost_ = true;
+    return item::suspended;
+}
+
+} // namespace colock::remote

@@ -1,0 +1,188 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/policy/connection_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::remote {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What "at once" means for a connection: whoever was just answered may have the next request in hand.
+constexpr lease_clock::duration at_once = 10ms;
+/// For so long a connection goes on being made for which nobody waits any more.
+constexpr lease_clock::duration unwanted_connecting = 1s;
+/// A timer that is armed for longer would make no difference.
+constexpr lease_clock::duration longest_turn = 60s;
+
+constexpr bool keeps(lease_clock::duration idle_timeout)
+{
+    return idle_timeout == lease_clock::duration::max();
+}
+
+} // namespace
+
+connection_plan::action connection_plan::next(lease_clock::time_point now, event what, demand by)
+{
+    switch (what) {
+    case event::wanted:
+        if (phase_ != phase::idle)
+            return {};
+        phase_ = phase::connecting;
+        demoted_ = false;
+        given_up_ = false;
+        return {.what = action::kind::connect, .say = all_->began()};
+    case event::opened:
+        return opened(now);
+    case event::failed:
+        // A session may go on connecting by itself during the back-off.
+        return phase_ == phase::connecting ? failed(by) : action{.say = all_->failed()};
+    case event::refused:
+        // We close the connection, which is no loss.
+        if (phase_ == phase::open)
+            all_->closed();
+        return rest();
+    case event::lost:
+    case event::silent:
+        return lost(what, by);
+    case event::told:
+        return phase_ == phase::ending ? again(by, connection_news::item::none) : action{};
+    case event::due:
+        if (phase_ != phase::waiting)
+            return {};
+        phase_ = phase::idle;
+        return by.needed ? next(now, event::wanted, by) : rest();
+    case event::turn:
+        return turn(now, by);
+    case event::given_up:
+        given_up_ = true;
+        return {};
+    case event::forked:
+        fork();
+        return {};
+    }
+    return {};
+}
+
+connection_plan::action connection_plan::opened(lease_clock::time_point now)
+{
+    phase_ = phase::open;
+    used_ = now;
+    delays_.reset();
+    return {.say = all_->opened()};
+}
+
+connection_plan::action connection_plan::failed(demand by)
+{
+    return again(by, all_->failed());
+}
+
+connection_plan::action connection_plan::lost(event how, demand by)
+{
+    if (phase_ == phase::connecting)
+        return failed(by);
+    if (phase_ != phase::open)
+        return {};
+    phase_ = phase::ending;
+    // So much silence was wait enough.
+    at_once_ = how == event::silent;
+    // One that we have given up ourselves is no loss.
+    auto say = connection_news::item::none;
+    if (given_up_)
+        all_->closed();
+    else
+        say = all_->lost();
+    // The next connection is only made when everybody has been told of the end of this one.
+    return by.under_way ? action{.say = say} : again(by, say);
+}
+
+connection_plan::action connection_plan::again(demand by, connection_news::item say)
+{
+    if (!by.needed)
+        return rest(say);
+    phase_ = phase::waiting;
+    return {.what = action::kind::wait,
+        .say = say,
+        .delay = std::exchange(at_once_, false) ? lease_clock::duration::zero() : delays_.next()};
+}
+
+connection_plan::action connection_plan::rest(connection_news::item say) noexcept
+{
+    if (std::exchange(phase_, phase::idle) == phase::connecting && say == connection_news::item::none)
+        say = all_->gave_up();
+    return {.what = action::kind::rest, .say = say};
+}
+
+connection_plan::action connection_plan::turn(lease_clock::time_point now, demand by)
+{
+    if (by.used || by.under_way)
+        used_ = now;
+    if (by.needed)
+        return {};
+    const auto unused = now - used_;
+    switch (phase_) {
+    case phase::waiting:
+        return rest();
+    case phase::connecting:
+        // Whoever comes next may need it.
+        return closes_ || retired_ || unused >= unwanted_connecting ? rest() : action{};
+    case phase::open: {
+        const bool is_due =
+            retired_ || closes_ || (!keeps(idle_timeout_) && unused >= std::max(idle_timeout_, at_once));
+        if (!is_due)
+            return {};
+        all_->closed();
+        return rest();
+    }
+    case phase::idle:
+    case phase::ending:
+        return {};
+    }
+    return {};
+}
+
+void connection_plan::fork() noexcept
+{
+    phase_ = phase::idle;
+    demoted_ = false;
+    all_->forked();
+}
+
+void connection_plan::close(lease_clock::time_point by) noexcept
+{
+    closes_ = true;
+    close_by_ = std::min(close_by_, by);
+}
+
+void connection_plan::cancel_close() noexcept
+{
+    closes_ = false;
+    close_by_ = lease_clock::time_point::max();
+}
+
+bool connection_plan::finish_close(lease_clock::time_point now, surroundings beside) noexcept
+{
+    const bool all_closed = phase_ == phase::idle && !beside.others_open;
+    if (!all_closed && (beside.untold || !out_of_time(now)))
+        return false;
+    close_by_ = lease_clock::time_point::max();
+    return true;
+}
+
+std::optional<lease_clock::duration> connection_plan::turns_again_in(
+    demand by, surroundings beside, lease_clock::duration pace) const noexcept
+{
+    if (!by.needed && phase_ == phase::idle && !beside.others_open && !beside.closing)
+        return std::nullopt;
+    if (by.needed || closes_ || beside.closing)
+        return pace;
+    if (phase_ != phase::open && phase_ != phase::idle)
+        return unwanted_connecting;
+    if (retired_)
+        return at_once;
+    return keeps(idle_timeout_) ? lease_clock::duration::max() : std::clamp(idle_timeout_, at_once, longest_turn);
+}
+
+} // namespace colock::remote

@@ -1,0 +1,37 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/policy/deadlines.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace colock::remote {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A turn that is later than this did not come in time because nobody ran the event loop.
+constexpr lease_clock::duration most_late = 250ms;
+
+} // namespace
+
+lease_clock::duration deadlines::pace() const noexcept
+{
+    return std::clamp<lease_clock::duration>(timeout_ / 20, 5ms, 100ms);
+}
+
+lease_clock::duration deadlines::stood_still(lease_clock::time_point due, lease_clock::time_point now) noexcept
+{
+    return now - due > most_late ? now - due : lease_clock::duration::zero();
+}
+
+failure_ptr deadlines::overdue(delivery how, const failure_ptr& trouble)
+{
+    if (how == delivery::unanswered)
+        return make_failure(errc::outcome_unknown, "no answer within the operation timeout");
+    auto detail = "not sent within the operation timeout" + (trouble ? ": " + trouble->detail : std::string());
+    return make_failure(errc::unavailable, std::move(detail), trouble ? trouble->cause : error_code());
+}
+
+} // namespace colock::remote

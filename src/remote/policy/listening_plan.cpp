@@ -1,0 +1,104 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/policy/listening_plan.hpp"
+
+#include <utility>
+
+namespace colock::remote {
+
+namespace {
+
+/// Servers that answer by turns to one name must not keep us connecting.
+constexpr unsigned most_detours = 4;
+
+} // namespace
+
+listening_plan::action listening_plan::next(event what, view seen)
+{
+    using kind = action::kind;
+    switch (what) {
+    case event::wanted:
+        return wanted(seen);
+    case event::greeted_here:
+        return greeted(kind::listen);
+    case event::greeted_elsewhere:
+        if (detours_++ < most_detours)
+            return {kind::close};
+        return greeted(kind::listen_elsewhere);
+    case event::confirmed:
+        delays_.reset();
+        return ready() ? action{kind::listen} : action{};
+    case event::refused:
+    case event::denied:
+        // It is done with either way: what was refused may have been answered in another's place.
+        if (phase_ != phase::opening && phase_ != phase::ready)
+            return {};
+        phase_ = phase::closing;
+        polls_ = what == event::denied;
+        return {kind::close};
+    case event::ended:
+        return ended(seen);
+    case event::due:
+        if (phase_ == phase::waiting)
+            phase_ = phase::closed;
+        return wanted(seen);
+    case event::turn:
+        return turn(seen);
+    case event::requests_here:
+    case event::requests_elsewhere:
+        return requests_moved(what);
+    case event::forked:
+        phase_ = phase::closed;
+        return {};
+    }
+    return {};
+}
+
+listening_plan::action listening_plan::wanted(view seen)
+{
+    using kind = action::kind;
+    if (polls_ || !seen.wanted || phase_ == phase::waiting)
+        return {};
+    if (phase_ != phase::closed)
+        return ready() ? action{kind::listen} : action{};
+    if (seen.requests == connection_plan::phase::idle)
+        return {kind::connect_requests};
+    if (seen.requests != connection_plan::phase::open)
+        return {};
+    phase_ = phase::opening;
+    return {kind::connect};
+}
+
+listening_plan::action listening_plan::greeted(action::kind listens) noexcept
+{
+    phase_ = phase::ready;
+    return {listens};
+}
+
+listening_plan::action listening_plan::ended(view seen)
+{
+    phase_ = phase::closed;
+    if (polls_ || !seen.wanted)
+        return {};
+    phase_ = phase::waiting;
+    return {action::kind::wait, delays_.next()};
+}
+
+listening_plan::action listening_plan::turn(view seen) noexcept
+{
+    if (seen.wanted || phase_ == phase::closed)
+        return {};
+    if (phase_ != phase::waiting)
+        return {action::kind::close};
+    phase_ = phase::closed;
+    return {action::kind::stop_waiting};
+}
+
+listening_plan::action listening_plan::requests_moved(event where) noexcept
+{
+    detours_ = 0;
+    if (std::exchange(polls_, false))
+        return {action::kind::ask_anew};
+    return ready() && where == event::requests_elsewhere ? action{action::kind::close} : action{};
+}
+
+} // namespace colock::remote

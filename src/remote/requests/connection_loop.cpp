@@ -1,0 +1,81 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/requests/connection_loop.hpp"
+
+#include <utility>
+
+namespace colock::remote {
+
+connection_loop::connection_loop(
+    const asio::any_io_executor& strand, client_base& owner, reports& told, lease_clock::duration idle_timeout)
+    : owner_(owner), reports_(told), back_off_(strand), plan_(idle_timeout, news_)
+{
+}
+
+void connection_loop::on(event what, const error_code& loss)
+{
+    using kind = plan_type::action::kind;
+    auto by = owner_.demand();
+    by.used = what == event::turn && std::exchange(used_, false);
+    const auto decided = plan_.next(lease_clock::now(), what, by);
+    if (decided.say != connection_news::item::none)
+        reports_.tell(decided.say, loss, problem_, address());
+    switch (decided.what) {
+    case kind::none:
+        return;
+    case kind::connect:
+        connect();
+        owner_.arm_turn();
+        return;
+    case kind::wait:
+        disconnect_for_retry();
+        back_off(decided.delay);
+        owner_.arm_turn();
+        return;
+    case kind::rest:
+        back_off_.cancel();
+        disconnect();
+        owner_.arm_turn();
+        owner_.finish_close();
+        return;
+    }
+}
+
+void connection_loop::opened()
+{
+    problem_ = nullptr;
+    on(event::opened);
+    owner_.opened();
+}
+
+void connection_loop::fail_to_connect(const failure_ptr& why)
+{
+    if (why->code != errc::unavailable) {
+        refuse(why);
+        return;
+    }
+    problem_ = why;
+    on(event::failed);
+}
+
+void connection_loop::refuse(const failure_ptr& why)
+{
+    problem_ = why;
+    owner_.refuse(why);
+}
+
+void connection_loop::back_off(lease_clock::duration delay)
+{
+    back_off_.expires_after(delay);
+    back_off_.async_wait([self = owner_.keep(*this)](const error_code& code) {
+        if (!code)
+            self->on(event::due);
+    });
+}
+
+void connection_loop::end_back_off()
+{
+    back_off_.cancel();
+    on(event::due);
+}
+
+} // namespace colock::remote

@@ -1,0 +1,104 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/requests/listening_loop.hpp"
+
+#include "remote/policy/deadlines.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <utility>
+
+namespace colock::remote {
+
+listening_loop::listening_loop(const asio::any_io_executor& strand, client_base& owner, connection_loop& requests,
+    wait_sources& sources, lease_clock::duration linger)
+    : strand_(strand), owner_(owner), sources_(sources), requests_(requests), linger_(linger), back_off_(strand)
+{
+}
+
+void listening_loop::on(event what)
+{
+    using kind = plan_type::action::kind;
+    const auto decided = plan_.next(what, {.wanted = !sources_.empty(), .requests = requests_.plan().current()});
+    note_decision();
+    switch (decided.what) {
+    case kind::none:
+        return;
+    case kind::connect:
+        connect();
+        return;
+    case kind::connect_requests:
+        requests_.on(connection_loop::event::wanted);
+        return;
+    case kind::listen:
+        listen();
+        return;
+    case kind::listen_elsewhere:
+        listen_elsewhere();
+        return;
+    case kind::close:
+        disconnect();
+        return;
+    case kind::ask_anew:
+        sources_.begin_round();
+        return;
+    case kind::wait:
+        back_off(decided.delay);
+        return;
+    case kind::stop_waiting:
+        back_off_.cancel();
+        return;
+    }
+}
+
+void listening_loop::back_off(lease_clock::duration delay)
+{
+    back_off_.expires_after(delay);
+    back_off_.async_wait([self = owner_.keep(*this)](const error_code& code) {
+        if (!code)
+            self->on(event::due);
+    });
+}
+
+void listening_loop::sweep()
+{
+    const bool forgets_more = forget_unused();
+    const bool ends_more = end_due_waits();
+    on(event::turn);
+    if ((!forgets_more && !ends_more) || std::exchange(is_sweeping_, true))
+        return;
+    asio::post(strand_, [self = owner_.keep(*this)] {
+        self->is_sweeping_ = false;
+        self->sweep();
+        self->owner_.arm_turn();
+    });
+}
+
+bool listening_loop::forget_unused()
+{
+    const bool lingers = !requests_.plan().retired() && !requests_.plan().closes();
+    const auto unused =
+        sources_.forget_unused(lease_clock::now(), lingers ? linger_ : lease_clock::duration::zero(), most_per_turn);
+    if (!unused.asked.empty() && plan_.ready() && !sources_.empty())
+        stop_listening(unused.asked);
+    return unused.more;
+}
+
+bool listening_loop::end_due_waits()
+{
+    const auto longest = max_wait();
+    if (!longest)
+        return false;
+    bool more = false;
+    if (plan_.polls()) {
+        // Waits that began before it was known that they have to poll.
+        const auto unknown = sources_.take_idle(most_per_turn);
+        more = !unknown.empty();
+        wake_all(sources_.wake(unknown));
+    }
+    auto due = sources_.take_due(lease_clock::now() - *longest, most_per_turn);
+    more = more || due.size() >= most_per_turn;
+    wake_all(std::move(due));
+    return more;
+}
+
+} // namespace colock::remote

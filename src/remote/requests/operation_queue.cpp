@@ -1,0 +1,223 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/requests/operation_queue.hpp"
+
+#include <cstddef>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace colock::remote {
+
+namespace {
+
+template <class List>
+operation_ptr pop_front(List& from)
+{
+    operation_ptr first(&from.front(), false);
+    from.pop_front();
+    return first;
+}
+
+} // namespace
+
+/// How many may still be looked at.
+class operation_queue::budget
+{
+public:
+    bool spend() noexcept
+    {
+        if (left_ == 0)
+            return false;
+        --left_;
+        return true;
+    }
+    [[nodiscard]] bool spent() const noexcept { return left_ == 0; }
+
+private:
+    std::size_t left_ = most_per_turn;
+};
+
+bool operation_queue::add(operation_ptr which)
+{
+    const std::lock_guard guard(mutex_);
+    if (closed_)
+        return false;
+    const bool is_first = waiting_.empty();
+    waiting_.push_back(*which.detach());
+    ++waiting_count_;
+    return is_first;
+}
+
+bool operation_queue::empty() const noexcept
+{
+    const std::lock_guard guard(mutex_);
+    return waiting_.empty();
+}
+
+std::size_t operation_queue::waiting() const noexcept
+{
+    const std::lock_guard guard(mutex_);
+    return waiting_count_;
+}
+
+const operation* operation_queue::first() const noexcept
+{
+    const std::lock_guard guard(mutex_);
+    return waiting_.empty() ? nullptr : &waiting_.front();
+}
+
+operation_ptr operation_queue::take()
+{
+    operation_ptr next;
+    {
+        const std::lock_guard guard(mutex_);
+        if (waiting_.empty())
+            return {};
+        if (looking_ && looked_at_ == waiting_.begin())
+            ++looked_at_;
+        next = pop_front(waiting_);
+        --waiting_count_;
+    }
+    next->generation = generation_;
+    alone_in_a_row_ = running_.empty() ? alone_in_a_row_ + 1 : 0;
+    intrusive_ptr_add_ref(next.get());
+    running_.push_back(*next);
+    ++running_count_;
+    return next;
+}
+
+void operation_queue::put_back(operation& which)
+{
+    // It is about to be told.
+    if (which.generation != generation_)
+        return;
+    operation_ptr kept(&which);
+    ended(which);
+    const std::lock_guard guard(mutex_);
+    if (closed_)
+        return;
+    waiting_.push_front(*kept.detach());
+    ++waiting_count_;
+}
+
+void operation_queue::ended(operation& which) noexcept
+{
+    if (!which.is_linked())
+        return;
+    which.unlink();
+    // Those that were given up were counted out with that.
+    if (which.generation == generation_)
+        --running_count_;
+    intrusive_ptr_release(&which);
+}
+
+void operation_queue::postpone(lease_clock::duration by) noexcept
+{
+    if (by == lease_clock::duration::zero())
+        return;
+    for (auto& each : running_)
+        each.deadline = saturating_add(each.deadline, by);
+    const std::lock_guard guard(mutex_);
+    for (auto& each : waiting_)
+        each.deadline = saturating_add(each.deadline, by);
+}
+
+void operation_queue::give_up(list& all, delivery how, const failure_ptr& why)
+{
+    if (all.empty())
+        return;
+    given_up_.push_back({.how = how, .why = why});
+    given_up_.back().on.swap(all);
+}
+
+void operation_queue::give_up_waiting(const failure_ptr& why)
+{
+    const std::lock_guard guard(mutex_);
+    give_up(waiting_, delivery::unsent, why);
+    waiting_count_ = 0;
+    looking_ = false;
+}
+
+void operation_queue::give_up_running(const failure_ptr& why)
+{
+    give_up(running_, delivery::unanswered, why);
+    running_count_ = 0;
+    ++generation_;
+}
+
+bool operation_queue::end_some(lease_clock::time_point now, const failure_ptr& trouble)
+{
+    budget left;
+    end_given_up(left);
+    end_overdue_running(left, now, trouble);
+    end_overdue_waiting(left, now, trouble);
+    return left.spent() || owes_news();
+}
+
+void operation_queue::end_given_up(budget& left)
+{
+    while (!given_up_.empty()) {
+        // Whoever is told may give up more.
+        auto& next = given_up_.front();
+        if (next.on.empty()) {
+            given_up_.pop_front();
+            continue;
+        }
+        if (!left.spend())
+            return;
+        const auto how = next.how;
+        const auto why = next.why;
+        pop_front(next.on)->fail(how, why);
+    }
+}
+
+void operation_queue::end_overdue_running(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
+{
+    // Those that were put back and started again stand behind younger ones, and end a little late.
+    while (!running_.empty() && deadlines::is_over(running_.front().deadline, now) && left.spend()) {
+        --running_count_;
+        pop_front(running_)->fail(delivery::unanswered, deadlines::overdue(delivery::unanswered, trouble));
+    }
+}
+
+void operation_queue::end_overdue_waiting(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
+{
+    std::vector<operation_ptr> over;
+    {
+        const std::lock_guard guard(mutex_);
+        if (!std::exchange(looking_, true))
+            looked_at_ = waiting_.begin();
+        while (looked_at_ != waiting_.end() && left.spend()) {
+            auto& each = *looked_at_++;
+            if (!each.unwanted() && !deadlines::is_over(each.deadline, now))
+                continue;
+            each.unlink();
+            --waiting_count_;
+            over.emplace_back(&each, false);
+        }
+        looking_ = left.spent();
+    }
+    for (const auto& each : over)
+        each->fail(delivery::unsent, deadlines::overdue(delivery::unsent, trouble));
+}
+
+void operation_queue::drop_all() noexcept
+{
+    list all;
+    {
+        const std::lock_guard guard(mutex_);
+        closed_ = true;
+        all.swap(waiting_);
+        waiting_count_ = 0;
+        looking_ = false;
+    }
+    const auto release = [](operation* each) { intrusive_ptr_release(each); };
+    all.clear_and_dispose(release);
+    running_.clear_and_dispose(release);
+    running_count_ = 0;
+    for (auto& each : given_up_)
+        each.on.clear_and_dispose(release);
+    given_up_.clear();
+}
+
+} // namespace colock::remote

@@ -1,0 +1,181 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "remote/requests/request_queue.hpp"
+
+#include "remote/requests/connection_loop.hpp"
+
+#include <boost/asio/dispatch.hpp>
+
+#include <utility>
+
+namespace colock::remote {
+
+namespace {
+
+/// Maximum number of operations that are started in one handler.
+constexpr int max_started = 64;
+/// A caller that takes turns with others on a contended key is alone now and then.
+constexpr unsigned min_alone = 8;
+
+} // namespace
+
+void request_queue::submit(operation_ptr added)
+{
+    added->deadline = deadlines_.of(lease_clock::now());
+    if (!operations_.add(std::move(added)))
+        return;
+    if (!at_once_.exchange(false, std::memory_order_relaxed)) {
+        flush_soon();
+        return;
+    }
+    owner_.on_strand(
+        *this,
+        [](request_queue& self) {
+            // The caller's handler only sends; what else there is to do has a handler of its own.
+            if (self.owner_.requests().plan().open())
+                self.flush();
+            else
+                self.flush_soon();
+        },
+        [](const auto& strand, auto handler) { asio::dispatch(strand, std::move(handler)); });
+}
+
+void request_queue::flush_soon()
+{
+    owner_.on_strand(*this, [](request_queue& self) { self.flush(); });
+}
+
+void request_queue::start_held_back()
+{
+    if (std::exchange(is_full_, false))
+        flush_soon();
+}
+
+/// The next connection is made when nothing is in flight on the last one any more.
+void request_queue::note_end()
+{
+    if (!operations_.under_way() && owner_.requests().plan().ending())
+        owner_.requests().on(connection_loop::event::told);
+}
+
+void request_queue::again(operation& which)
+{
+    operations_.put_back(which);
+    note_end();
+    flush_soon();
+}
+
+void request_queue::ended(operation& which)
+{
+    operations_.ended(which);
+    start_held_back();
+    if (operations_.under_way())
+        return;
+    // An operation that follows one which has ended inside `start` would be started inside that call.
+    const bool expects_others = operations_.alone_in_a_row() < min_alone || !operations_.empty();
+    at_once_.store(!flushing_ && !expects_others, std::memory_order_relaxed);
+    note_end();
+    if (const auto why = owner_.requests().refusal())
+        refuse(why);
+    owner_.arm_turn();
+}
+
+void request_queue::flush()
+{
+    auto& requests = owner_.requests();
+    if (!operations_.empty()) {
+        requests.plan().reopen();
+        if (requests.plan().idle())
+            requests.on(connection_loop::event::wanted);
+    }
+    if (const auto why = requests.refusal())
+        refuse(why);
+    const bool outer = std::exchange(flushing_, true);
+    int room = max_started;
+    for (; room > 0; --room) {
+        const auto* const next = operations_.first();
+        if (!next)
+            break;
+        is_full_ = operations_.count_under_way() >= max_in_flight_;
+        if (is_full_ || !callbacks_.can_start(*next))
+            break;
+        if (const auto started = operations_.take())
+            started->start();
+    }
+    callbacks_.send();
+    flushing_ = outer;
+    // Other handlers run in between.
+    if (room == 0)
+        flush_soon();
+    owner_.arm_turn();
+}
+
+/// Does nothing while a handler is posted that goes on.
+void request_queue::end_some()
+{
+    if (ending_)
+        return;
+    // Set before any caller is told, because a caller may give up more.
+    ending_ = true;
+    ending_ = operations_.end_some(lease_clock::now(), owner_.requests().problem());
+    start_held_back();
+    if (!ending_)
+        return;
+    owner_.on_strand(*this, [](request_queue& self) {
+        self.ending_ = false;
+        self.end_some();
+        self.owner_.finish_close();
+        self.owner_.arm_turn();
+    });
+}
+
+void request_queue::end_overdue(lease_clock::duration stood_still)
+{
+    operations_.postpone(stood_still);
+    end_some();
+    note_end();
+}
+
+void request_queue::refuse(const failure_ptr& why)
+{
+    operations_.give_up_waiting(why);
+    end_some();
+    // The operations in flight have answers of their own.
+    if (!operations_.under_way())
+        owner_.requests().on(connection_loop::event::refused);
+    owner_.arm_turn();
+}
+
+void request_queue::give_up_all()
+{
+    const auto& problem = owner_.requests().problem();
+    const auto cause = problem ? problem->cause : error_code();
+    operations_.give_up_waiting(
+        make_failure(errc::unavailable, "the adapter was closed before this could be sent", cause));
+    operations_.give_up_running(make_failure(errc::outcome_unknown, "the adapter was closed before this was answered"));
+    end_some();
+}
+
+void request_queue::forked()
+{
+    const auto why = make_failure(errc::forked);
+    operations_.give_up_running(why);
+    operations_.give_up_waiting(why);
+    owner_.on_strand(*this, [](request_queue& self) {
+        self.end_some();
+        self.owner_.arm_turn();
+        self.owner_.finish_close();
+    });
+}
+
+client_base::usage request_queue::current_usage() const noexcept
+{
+    const bool under_way = operations_.under_way();
+    const bool needed = under_way || !operations_.empty();
+    return {.needed = needed,
+        .under_way = under_way,
+        .untold = needed,
+        .owes_news = operations_.owes_news(),
+        .pace = deadlines_.pace()};
+}
+
+} // namespace colock::remote

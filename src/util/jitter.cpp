@@ -1,0 +1,22 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "util/jitter.hpp"
+
+#include <random>
+
+namespace colock::detail {
+
+lease_clock::duration spread(lease_clock::duration delay, double fraction)
+{
+    if (fraction <= 0.0)
+        return delay;
+    thread_local std::minstd_rand engine{std::random_device{}()};
+    // From -1 to 1; a distribution of the standard library takes a logarithm for each number.
+    constexpr auto range = static_cast<double>(std::minstd_rand::max() - std::minstd_rand::min());
+    const double even = 2.0 * static_cast<double>(engine() - std::minstd_rand::min()) / range - 1.0;
+    const double spread = static_cast<double>(delay.count()) * (1.0 + fraction * even);
+    return spread >= static_cast<double>(lease_clock::duration::max().count())
+               ? lease_clock::duration::max()
+               : lease_clock::duration(static_cast<lease_clock::rep>(spread));
+}
+
+} // namespace colock::detail

@@ -1,0 +1,24 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/error.hpp>
+#include <colock/spi/outcome.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace colock::detail {
+
+/// What an adapter answers that does not override what it is asked for.
+/// \param what it would do: "list its locks"
+[[nodiscard]] inline failure_ptr cannot(std::string_view backend, std::string_view what)
+{
+    return make_failure(errc::unsupported, std::string(backend) + " cannot " + std::string(what));
+}
+
+[[nodiscard]] inline list_outcome cannot_list(std::string_view backend)
+{
+    return {.error = cannot(backend, "list its locks")};
+}
+
+} // namespace colock::detail

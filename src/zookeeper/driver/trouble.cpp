@@ -1,0 +1,43 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/driver/trouble.hpp"
+
+#include <cerrno>
+#include <charconv>
+
+namespace colock::zookeeper::detail {
+
+namespace {
+
+/// Returns what stands behind `mark`; empty if the mark is not there.
+std::string_view behind(std::string_view text, std::string_view mark)
+{
+    const auto at = text.find(mark);
+    return at == std::string_view::npos ? std::string_view() : text.substr(at + mark.size());
+}
+
+} // namespace
+
+std::optional<trouble> read_trouble(std::string_view log_line, bool was_cut)
+{
+    auto server = behind(log_line, "Socket ");
+    server = server.substr(0, server.find(" zk retcode="));
+    if (server.starts_with('[') && server.ends_with(']'))
+        server = server.substr(1, server.size() - 2);
+    const auto number = behind(log_line, "errno=");
+    int code = 0;
+    std::from_chars(number.data(), number.data() + number.size(), code);
+    if (server.empty() || code == 0)
+        return std::nullopt;
+    const auto found = [&](std::string_view what, const boost::system::error_code& cause) {
+        return trouble{std::string(server).append(": ").append(what), cause};
+    };
+    const boost::system::error_code cause(code, boost::system::system_category());
+    // The driver's number for the end of a stream.
+    if (code == EHOSTDOWN && !was_cut)
+        return found("the server closed the connection", boost::asio::error::eof);
+    if (was_cut || cause == boost::asio::error::timed_out)
+        return found("no answer in time", boost::asio::error::timed_out);
+    return found(cause.message(), cause);
+}
+
+} // namespace colock::zookeeper::detail

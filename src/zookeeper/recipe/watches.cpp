@@ -1,0 +1,106 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/recipe/watches.hpp"
+
+#include "remote/policy/deadlines.hpp"
+
+#include <colock/token.hpp>
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace colock::zookeeper::detail {
+
+using remote::most_per_turn;
+
+void watches::wake(remote::wait_sources::completions ended)
+{
+    const bool is_waking = !ended_.empty();
+    std::ranges::move(ended, std::back_inserter(ended_));
+    if (!is_waking)
+        wake_some();
+}
+
+void watches::wake_some()
+{
+    for (std::size_t left = most_per_turn; left > 0 && !ended_.empty(); --left) {
+        // It stays in the list until it was told: those that end meanwhile are told after it.
+        std::exchange(ended_.front(), {})(woken{});
+        ended_.pop_front();
+    }
+    if (!ended_.empty())
+        asio::post(strand_, [self = owner_.keep(*this)] { self->wake_some(); });
+}
+
+bool watches::ask_some(requests& by, remote::connection_number session)
+{
+    forget_unused();
+    const auto asked = sources_.take_idle(most_per_turn);
+    for (const auto& each : asked) {
+        auto done = [self = owner_.keep(*this), each, session](
+                        const reply& answer) { self->answered(each, session, answer); };
+        if (is_of_children(each->name))
+            by.children_and_watch(each->name.substr(0, each->name.size() - 1), std::move(done));
+        else
+            by.read_and_watch(each->name, std::move(done));
+    }
+    return asked.size() == most_per_turn;
+}
+
+void watches::answered(
+    const remote::wait_sources::source_ptr& which, remote::connection_number session, const reply& answer)
+{
+    // What is cut off is asked for again in the next round. What was refused, or is not there, may have changed:
+    // whoever waits for it looks.
+    if (answer.what >= status::unsent)
+        return;
+    // A folder that is not there is not watched, but may be made at any time; a node has its name once.
+    if (answer.what == status::no_node && is_of_children(which->name))
+        wake(sources_.disarmed({which->name}));
+    else if (answer.ok() && is_of_children(which->name))
+        folder_listed(which, session, answer);
+    // Whoever waits for its end has seen it there.
+    else if (answer.ok())
+        wake(sources_.arm_unchanged(which, session));
+    else
+        wake(sources_.arm({which}));
+}
+
+void watches::folder_listed(
+    const remote::wait_sources::source_ptr& which, remote::connection_number session, const reply& answer)
+{
+    const auto front = answer.queue(layout_).front();
+    std::unordered_map<std::string_view, std::size_t> places;
+    for (const auto& name : front)
+        places.emplace(std::string_view(name).substr(0, 2 * token::size), places.size());
+    // One that does not stand there has lost its node, or stands behind an exclusive one.
+    const auto concerns = [&](const claim& who) {
+        const auto place = places.find(who.token().hex());
+        return place == places.end() || place->second < who.max_holders();
+    };
+    wake(sources_.arm_for(which, session, static_cast<std::uint64_t>(answer.stat.children_modified_in), concerns));
+}
+
+bool watches::changed(std::string_view path)
+{
+    if (path.empty()) {
+        sources_.begin_round();
+        owner_.arm_turn();
+        return false;
+    }
+    wake(sources_.disarmed({of_node(std::string(path))}));
+    return sources_.lapse(of_children(std::string(path)));
+}
+
+void watches::forget_unused()
+{
+    static_cast<void>(sources_.forget_unused(lease_clock::now(), lease_clock::duration::zero(), most_per_turn));
+}
+
+} // namespace colock::zookeeper::detail

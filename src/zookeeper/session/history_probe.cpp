@@ -1,0 +1,54 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/session/history_probe.hpp"
+
+#include <utility>
+
+namespace colock::zookeeper::detail {
+
+std::shared_ptr<history_probe> history_probe::start(
+    const asio::any_io_executor& strand, const session_settings& settings, completion<std::int64_t> done)
+{
+    const auto made = std::make_shared<history_probe>(settings.where.chroot, std::move(done));
+    made->session_ = session::make(strand, settings, made);
+    made->session_->start();
+    return made;
+}
+
+history_probe::history_probe(const std::string& chroot, completion<std::int64_t> done)
+    : path_(chroot + "/.clock"), done_(std::move(done))
+{
+}
+
+std::shared_ptr<session> history_probe::stop() noexcept
+{
+    done_ = {};
+    return std::exchange(session_, nullptr);
+}
+
+void history_probe::on_connected() noexcept
+{
+    if (session_)
+        write();
+}
+
+void history_probe::write()
+{
+    session_->ask().write(path_, {}, [self = shared_from_this()](const reply& got) { self->written(got); });
+}
+
+void history_probe::written(const reply& got)
+{
+    // The session itself has written before, and makes the nodes that were missing.
+    if (got.what == status::no_node && session_ && !std::exchange(is_repeated_, true))
+        write();
+    else
+        finish(got.ok() ? got.stat.modified_in : 0);
+}
+
+void history_probe::finish(std::int64_t transaction)
+{
+    if (done_)
+        std::exchange(done_, {})(transaction);
+}
+
+} // namespace colock::zookeeper::detail

@@ -1,0 +1,58 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "zookeeper/session/session.hpp"
+#include "zookeeper/session/session_events.hpp"
+
+#include <colock/spi/completion.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace colock::zookeeper::detail {
+
+/// Opens a session of its own, writes `.clock` in it, and tells the number of the transaction that did.
+///
+/// A server refuses a session that has seen later transactions than the server has, by closing its connection. A
+/// follower that lags behind and a server without a leader close connections, too, so a refusal proves nothing. A new
+/// session has seen nothing, and is not refused. What it writes goes through the leader and has a new number, which is
+/// above all numbers that were seen before, unless the ensemble has lost its history.
+///
+/// Thread safety: none; belongs to the strand.
+class history_probe final : public session_events, public std::enable_shared_from_this<history_probe>
+{
+public:
+    /// \param done is told the number, or 0 if the write has failed; once
+    [[nodiscard]] static std::shared_ptr<history_probe> start(
+        const asio::any_io_executor& strand, const session_settings& settings, completion<std::int64_t> done);
+    explicit history_probe(const std::string& chroot, completion<std::int64_t> done);
+
+    /// Its session, which the caller ends. Nobody is told any more.
+    [[nodiscard]] std::shared_ptr<session> stop() noexcept;
+
+    void on_connected() noexcept override;
+    void on_suspended() noexcept override { finish(0); }
+    /// It goes on.
+    void on_unreachable(const trouble&) noexcept override {}
+    void on_outlived() noexcept override {}
+    void on_expired() noexcept override { finish(0); }
+    void on_denied() noexcept override { finish(0); }
+    void on_changed(std::string_view) noexcept override {}
+    void on_log(std::string_view) noexcept override {}
+
+private:
+    void write();
+    void written(const reply& got);
+    void finish(std::int64_t transaction);
+
+    const std::string path_;
+    completion<std::int64_t> done_;
+    std::shared_ptr<session> session_;
+    bool is_repeated_ = false;
+};
+
+} // namespace colock::zookeeper::detail
