@@ -2,11 +2,11 @@
 #include "mongo.hpp"
 
 #include "mongo/commands/commands.hpp"
-#include "mongo/driver/destination.hpp"
-#include "mongo/driver/driver.hpp"
 #include "mongo/commands/joined_update.hpp"
 #include "mongo/commands/joint.hpp"
 #include "mongo/commands/lock_view.hpp"
+#include "mongo/driver/destination.hpp"
+#include "mongo/driver/driver.hpp"
 #include "mongo/settings.hpp"
 
 #include <algorithm>

@@ -3,10 +3,7 @@
 
 /// The core and the memory adapter: what a first program needs.
 
-#include <colock/spi/adapter.hpp>
-#include <colock/spi/awaitable_adapter.hpp>
 #include <colock/clock.hpp>
-#include <colock/spi/context_member.hpp>
 #include <colock/error.hpp>
 #include <colock/fence_gate.hpp>
 #include <colock/lock.hpp>
@@ -16,6 +13,9 @@
 #include <colock/observer.hpp>
 #include <colock/options.hpp>
 #include <colock/retry.hpp>
+#include <colock/spi/adapter.hpp>
+#include <colock/spi/awaitable_adapter.hpp>
+#include <colock/spi/context_member.hpp>
 #include <colock/stats.hpp>
 #include <colock/status.hpp>
 #include <colock/token.hpp>

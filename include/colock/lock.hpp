@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/spi/claim.hpp>
 #include <colock/detail/front.hpp>
 #include <colock/options.hpp>
+#include <colock/spi/claim.hpp>
 #include <colock/status.hpp>
 #include <colock/token.hpp>
 

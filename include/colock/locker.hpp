@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/spi/adapter.hpp>
 #include <colock/detail/body.hpp>
 #include <colock/detail/front.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/options.hpp>
+#include <colock/spi/adapter.hpp>
 #include <colock/stats.hpp>
 
 #include <boost/asio/awaitable.hpp>

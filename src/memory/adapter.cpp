@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/memory/adapter.hpp>
 
-#include "util/option_errors.hpp"
 #include "memory/store.hpp"
+#include "util/option_errors.hpp"
 
 #include <string>
 #include <utility>

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // What is told of the locks, and what an administrator removes.
-#include "util/cursor.hpp"
 #include "memory/holders.hpp"
 #include "memory/reader.hpp"
+#include "util/cursor.hpp"
 
 #include <functional>
 #include <optional>

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/memory/adapter.hpp>
 #include <colock/spi/adapter.hpp>
 #include <colock/spi/context_member.hpp>
-#include <colock/memory/adapter.hpp>
 
 #include "memory/group_index.hpp"
 #include "memory/table.hpp"

@@ -1,13 +1,13 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/mongo/adapter.hpp>
 
-#include "util/await_completion.hpp"
-#include "util/cursor.hpp"
 #include "mongo/client.hpp"
 #include "mongo/operations/claim_state.hpp"
 #include "mongo/operations/operations.hpp"
 #include "remote/adapter/adapter_base.hpp"
 #include "remote/adapter/clock_lead.hpp"
+#include "util/await_completion.hpp"
+#include "util/cursor.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -2,9 +2,9 @@
 #include "mongo/client.hpp"
 
 #include "mongo/commands/joint.hpp"
+#include "mongo/events/release_events.hpp"
 #include "mongo/operations/joining_operation.hpp"
 #include "mongo/operations/shared_read.hpp"
-#include "mongo/events/release_events.hpp"
 
 #include <colock/token.hpp>
 

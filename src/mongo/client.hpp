@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/topology/primary.hpp"
 #include "mongo/settings.hpp"
+#include "mongo/topology/primary.hpp"
 #include "remote/requests/client_base.hpp"
 #include "remote/requests/request_queue.hpp"
 

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/settings.hpp"
 
-#include "util/option_errors.hpp"
 #include "net/tls.hpp"
+#include "util/option_errors.hpp"
 
 #include <bson/bson.h>
 

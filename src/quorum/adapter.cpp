@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "quorum/adapter.hpp"
 
-#include "util/cursor.hpp"
-#include "util/jitter.hpp"
 #include "quorum/census.hpp"
 #include "quorum/node.hpp"
 #include "quorum/share.hpp"
 #include "quorum/vote.hpp"
+#include "util/cursor.hpp"
+#include "util/jitter.hpp"
 
 #include <colock/observer.hpp>
 

@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/redis/adapter.hpp>
 
-#include "util/cursor.hpp"
 #include "redis/client.hpp"
 #include "redis/operations/claim_state.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/operations/operations.hpp"
 #include "remote/adapter/adapter_base.hpp"
+#include "util/cursor.hpp"
 
 #include <chrono>
 #include <utility>

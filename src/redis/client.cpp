@@ -2,9 +2,9 @@
 #include "redis/client.hpp"
 
 #include "redis/connection/links.hpp"
+#include "redis/connection/session.hpp"
 #include "redis/pipeline/never_sent.hpp"
 #include "redis/pipeline/pipeline.hpp"
-#include "redis/connection/session.hpp"
 #include "redis/pubsub/subscriptions.hpp"
 #include "remote/adapter/clock_lead.hpp"
 

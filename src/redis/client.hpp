@@ -3,8 +3,8 @@
 
 #include "redis/operations/fence_anchor.hpp"
 #include "redis/pipeline/outbox.hpp"
-#include "redis/settings.hpp"
 #include "redis/pipeline/waiting_writers.hpp"
+#include "redis/settings.hpp"
 #include "remote/requests/client_base.hpp"
 #include "remote/requests/lost_requests.hpp"
 

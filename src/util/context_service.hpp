@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/spi/context_member.hpp>
 #include <colock/detail/single_thread.hpp>
+#include <colock/spi/context_member.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/execution/context.hpp>

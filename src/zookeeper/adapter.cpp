@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/zookeeper/adapter.hpp>
 
-#include "util/cursor.hpp"
 #include "remote/adapter/adapter_base.hpp"
+#include "util/cursor.hpp"
 #include "zookeeper/client.hpp"
 #include "zookeeper/operations/claim_state.hpp"
 #include "zookeeper/operations/operations.hpp"

@@ -4,8 +4,8 @@
 #include "../support/driver.hpp"
 #include "../support/print.hpp"
 
-#include <colock/testing/adapter_contract.hpp>
 #include <colock/locker.hpp>
+#include <colock/testing/adapter_contract.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

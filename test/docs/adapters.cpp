@@ -6,9 +6,9 @@
 #include "support/run.hpp"
 #include "support/virtual_clock.hpp"
 
+#include <colock/locker.hpp>
 #include <colock/spi/awaitable_adapter.hpp>
 #include <colock/spi/context_member.hpp>
-#include <colock/locker.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/virtual_clock.hpp"
 
-#include "util/clock_offset.hpp"
 #include "support/run.hpp"
+#include "util/clock_offset.hpp"
 
 #include <algorithm>
 

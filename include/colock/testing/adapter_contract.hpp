@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/clock.hpp>
 #include <colock/spi/adapter.hpp>
 #include <colock/spi/capabilities.hpp>
-#include <colock/clock.hpp>
 
 #include <boost/asio/io_context.hpp>
 

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/lock.hpp>
 
+#include "core/operations/verbs.hpp"
 #include "core/state/core.hpp"
 #include "core/state/letting_go.hpp"
-#include "core/operations/verbs.hpp"
 
 #include <boost/asio/system_executor.hpp>
 

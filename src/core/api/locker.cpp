@@ -1,8 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/locker.hpp>
 
-#include "core/state/core.hpp"
+#include "core/operations/background_purge.hpp"
 #include "core/operations/verbs.hpp"
+#include "core/state/core.hpp"
 
 namespace colock {
 
@@ -19,6 +20,7 @@ struct locker::handle
 locker::locker(std::shared_ptr<adapter> backend, locker_options options)
     : handle_(std::make_shared<handle>(detail::core::make(std::move(backend), std::move(options))))
 {
+    detail::begin_background_purge(core());
 }
 
 const locker::core_ptr& locker::core() const noexcept

@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/acquire_step.hpp"
+#include "core/operations/run_operation.hpp"
+#include "core/operations/verbs.hpp"
 #include "core/state/core.hpp"
 #include "core/state/departure.hpp"
 #include "core/state/failures.hpp"
-#include "core/operations/run_operation.hpp"
-#include "core/operations/verbs.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/acquire_step.hpp"
+#include "core/operations/joint_attempt.hpp"
+#include "core/operations/verbs.hpp"
 #include "core/state/core.hpp"
 #include "core/state/departure.hpp"
 #include "core/state/failures.hpp"
 #include "core/state/handles.hpp"
-#include "core/operations/joint_attempt.hpp"
 #include "core/state/unscheduled.hpp"
-#include "core/operations/verbs.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>

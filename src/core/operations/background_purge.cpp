@@ -3,11 +3,11 @@
 
 #include <colock/locker.hpp>
 
+#include "core/operations/verbs.hpp"
 #include "core/state/core.hpp"
+#include "core/state/unscheduled.hpp"
 #include "util/jitter.hpp"
 #include "util/strand.hpp"
-#include "core/state/unscheduled.hpp"
-#include "core/operations/verbs.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/state/record.hpp"
 #include "core/policy/retry_schedule.hpp"
+#include "core/state/record.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/core.hpp"
-#include "core/policy/validation.hpp"
 #include "core/operations/verbs.hpp"
+#include "core/policy/validation.hpp"
+#include "core/state/core.hpp"
 
 namespace colock::detail::verbs {
 

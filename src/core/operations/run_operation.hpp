@@ -3,10 +3,10 @@
 
 #include <colock/detail/front.hpp>
 
-#include "util/context_service.hpp"
+#include "core/operations/relay.hpp"
 #include "core/state/core.hpp"
 #include "core/state/parking.hpp"
-#include "core/operations/relay.hpp"
+#include "util/context_service.hpp"
 
 #include <boost/asio/any_completion_executor.hpp>
 #include <boost/asio/any_io_executor.hpp>

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/operations/verbs.hpp"
 #include "core/state/core.hpp"
 #include "core/state/unscheduled.hpp"
-#include "core/operations/verbs.hpp"
 
 #include <algorithm>
 

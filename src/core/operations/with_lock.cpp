@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/detail/body.hpp>
 
+#include "core/operations/verbs.hpp"
 #include "core/state/core.hpp"
 #include "core/state/failures.hpp"
 #include "core/state/handles.hpp"
 #include "core/state/letting_go.hpp"
 #include "util/strand.hpp"
-#include "core/operations/verbs.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>

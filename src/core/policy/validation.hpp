@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/spi/adapter.hpp>
 #include <colock/options.hpp>
+#include <colock/spi/adapter.hpp>
 
 #include <chrono>
 #include <memory>

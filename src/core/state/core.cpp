@@ -1,7 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/state/core.hpp"
 
-#include "core/operations/background_purge.hpp"
 #include "core/policy/validation.hpp"
 
 #include <unistd.h>
@@ -56,7 +55,6 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     if (!made->can.immediate)
         made->backend->watch_contact(made);
     made->backend->add_user();
-    begin_background_purge(made);
     return made;
 }
 

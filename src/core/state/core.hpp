@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/spi/adapter.hpp>
-#include <colock/spi/context_member.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/options.hpp>
+#include <colock/spi/adapter.hpp>
+#include <colock/spi/context_member.hpp>
 #include <colock/stats.hpp>
 
 #include "core/state/clean_up.hpp"

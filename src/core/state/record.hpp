@@ -1,15 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/spi/adapter.hpp>
-#include <colock/spi/claim.hpp>
 #include <colock/lock.hpp>
 #include <colock/options.hpp>
+#include <colock/spi/adapter.hpp>
+#include <colock/spi/claim.hpp>
 
 #include "core/policy/acquire_plan.hpp"
 #include "core/policy/lease_plan.hpp"
-#include "core/state/parking.hpp"
 #include "core/policy/retry_schedule.hpp"
+#include "core/state/parking.hpp"
 
 #include <boost/assert.hpp>
 #include <boost/intrusive/list_hook.hpp>

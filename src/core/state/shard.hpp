@@ -1,14 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/spi/adapter.hpp>
 #include <colock/options.hpp>
+#include <colock/spi/adapter.hpp>
 #include <colock/stats.hpp>
 
 #include "core/policy/answer_times.hpp"
+#include "core/policy/lease_plan.hpp"
 #include "core/state/event_dispatcher.hpp"
 #include "core/state/key_queues.hpp"
-#include "core/policy/lease_plan.hpp"
 #include "core/state/parking.hpp"
 #include "core/state/record.hpp"
 #include "core/state/timer_heap.hpp"

@@ -2,10 +2,10 @@
 #include "mongo/commands/joint.hpp"
 
 #include "mongo/commands/commands.hpp"
-#include "mongo/driver/failures.hpp"
 #include "mongo/commands/joined_update.hpp"
-#include "mongo/operations/joining_operation.hpp"
 #include "mongo/commands/query.hpp"
+#include "mongo/driver/failures.hpp"
+#include "mongo/operations/joining_operation.hpp"
 #include "mongo/settings.hpp"
 
 #include <algorithm>

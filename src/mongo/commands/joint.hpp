@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/driver/answer.hpp"
-#include "mongo/driver/document.hpp"
 #include "mongo/commands/lane.hpp"
 #include "mongo/commands/lock_view.hpp"
+#include "mongo/driver/answer.hpp"
+#include "mongo/driver/document.hpp"
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 

@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/commands/query.hpp"
 
-#include "util/cursor.hpp"
 #include "mongo/commands/commands.hpp"
 #include "mongo/commands/joined_update.hpp"
 #include "mongo/driver/outline.hpp"
+#include "util/cursor.hpp"
 
 #include <chrono>
 #include <limits>

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/topology/primary.hpp"
 #include "mongo/commands/question.hpp"
+#include "mongo/topology/primary.hpp"
 #include "remote/requests/listening_loop.hpp"
 
 #include <boost/asio/any_io_executor.hpp>

@@ -3,10 +3,10 @@
 
 #include "mongo/client.hpp"
 #include "mongo/commands/commands.hpp"
-#include "mongo/driver/conversation.hpp"
-#include "mongo/driver/failures.hpp"
 #include "mongo/commands/query.hpp"
 #include "mongo/commands/question.hpp"
+#include "mongo/driver/conversation.hpp"
+#include "mongo/driver/failures.hpp"
 #include "remote/requests/operation.hpp"
 
 #include <cstdint>

@@ -2,8 +2,8 @@
 #include "mongo/operations/operations.hpp"
 
 #include "mongo/commands/joined_update.hpp"
-#include "mongo/operations/coroutine_operation.hpp"
 #include "mongo/commands/query.hpp"
+#include "mongo/operations/coroutine_operation.hpp"
 
 #include <algorithm>
 #include <cstddef>

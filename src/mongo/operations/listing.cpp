@@ -3,9 +3,9 @@
 
 #include "mongo/commands/joined_update.hpp"
 #include "mongo/commands/lock_view.hpp"
+#include "mongo/commands/query.hpp"
 #include "mongo/operations/coroutine_operation.hpp"
 #include "mongo/operations/shared_read.hpp"
-#include "mongo/commands/query.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -4,8 +4,8 @@
 #include "mongo/client.hpp"
 #include "mongo/commands/lock_view.hpp"
 #include "mongo/commands/query.hpp"
-#include "remote/requests/operation.hpp"
 #include "remote/adapter/purpose.hpp"
+#include "remote/requests/operation.hpp"
 
 #include <colock/spi/adapter.hpp>
 #include <colock/spi/claim.hpp>

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/shared_read.hpp"
 
-#include "mongo/topology/hello.hpp"
 #include "mongo/commands/joint.hpp"
 #include "mongo/commands/query.hpp"
+#include "mongo/topology/hello.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,14 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/driver/failures.hpp"
 #include "mongo/commands/lanes.hpp"
+#include "mongo/driver/failures.hpp"
+#include "mongo/settings.hpp"
 #include "mongo/topology/scout.hpp"
 #include "mongo/topology/server_check.hpp"
 #include "mongo/topology/server_clock.hpp"
-#include "mongo/settings.hpp"
-#include "remote/requests/connection_loop.hpp"
 #include "net/tls.hpp"
+#include "remote/requests/connection_loop.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "mongo/commands/lanes.hpp"
 #include "mongo/driver/destination.hpp"
 #include "mongo/topology/hello.hpp"
-#include "mongo/commands/lanes.hpp"
 
 #include <colock/clock.hpp>
 

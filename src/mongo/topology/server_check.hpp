@@ -3,10 +3,10 @@
 
 #include "mongo/commands/joint.hpp"
 #include "mongo/commands/lanes.hpp"
-#include "mongo/driver/outline.hpp"
 #include "mongo/commands/question.hpp"
-#include "mongo/topology/server_clock.hpp"
+#include "mongo/driver/outline.hpp"
 #include "mongo/settings.hpp"
+#include "mongo/topology/server_clock.hpp"
 
 #include <colock/spi/adapter.hpp>
 

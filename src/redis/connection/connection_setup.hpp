@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/operations/fence_anchor.hpp"
 #include "redis/connection/link.hpp"
+#include "redis/operations/fence_anchor.hpp"
 #include "redis/settings.hpp"
 #include "remote/requests/lost_requests.hpp"
 #include "remote/requests/reports.hpp"

@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "net/tls.hpp"
+#include "redis/connection/validated_stream.hpp"
 #include "redis/pipeline/reply.hpp"
 #include "redis/settings.hpp"
-#include "redis/connection/validated_stream.hpp"
 #include "remote/policy/liveness.hpp"
-#include "net/tls.hpp"
 
 #include <colock/error.hpp>
 

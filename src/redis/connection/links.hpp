@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "net/tls.hpp"
 #include "redis/connection/link.hpp"
 #include "redis/settings.hpp"
 #include "remote/requests/lost_requests.hpp"
-#include "net/tls.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/connection/session.hpp"
 
-#include "redis/failures.hpp"
 #include "redis/connection/server_check.hpp"
+#include "redis/failures.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/ssl/error.hpp>

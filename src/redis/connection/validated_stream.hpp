@@ -14,8 +14,8 @@
 // error, which `redis_hostile` tests.
 #pragma once
 
-#include "redis/connection/framing.hpp"
 #include "net/resolve.hpp"
+#include "redis/connection/framing.hpp"
 
 #include <colock/detail/wrapped_handler.hpp>
 

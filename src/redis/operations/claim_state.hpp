@@ -3,8 +3,8 @@
 
 #include "redis/client.hpp"
 #include "remote/adapter/claim_slot.hpp"
-#include "remote/requests/lost_requests.hpp"
 #include "remote/adapter/stored_owner.hpp"
+#include "remote/requests/lost_requests.hpp"
 #include "remote/requests/wait_sources.hpp"
 
 #include <colock/spi/claim.hpp>

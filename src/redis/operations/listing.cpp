@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/operations/listing.hpp"
 
-#include "util/cursor.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/operations/operations.hpp"
 #include "redis/operations/script_operation.hpp"
 #include "remote/adapter/stored_owner.hpp"
+#include "util/cursor.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/pipeline/batch.hpp"
 #include "redis/client.hpp"
+#include "redis/pipeline/batch.hpp"
 #include "remote/adapter/purpose.hpp"
 
 #include <colock/spi/adapter.hpp>

@@ -7,8 +7,8 @@
 #include "remote/policy/deadlines.hpp"
 #include "remote/requests/operation_allocation.hpp"
 
-#include <colock/spi/adapter.hpp>
 #include <colock/clock.hpp>
+#include <colock/spi/adapter.hpp>
 
 #include <boost/redis/request.hpp>
 

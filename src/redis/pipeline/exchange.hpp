@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/pipeline/batch.hpp"
 #include "redis/connection/link.hpp"
+#include "redis/pipeline/batch.hpp"
 
 #include <functional>
 #include <memory>

@@ -1,14 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "redis/connection/session.hpp"
 #include "redis/pipeline/never_sent.hpp"
 #include "redis/pipeline/outbox.hpp"
-#include "redis/connection/session.hpp"
 #include "redis/pipeline/untold.hpp"
 #include "remote/requests/client_base.hpp"
 
-#include <colock/spi/adapter.hpp>
 #include <colock/clock.hpp>
+#include <colock/spi/adapter.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/pubsub/subscriptions.hpp"
 
-#include "redis/pipeline/exchange.hpp"
-#include "redis/failures.hpp"
 #include "redis/connection/server_check.hpp"
+#include "redis/failures.hpp"
+#include "redis/pipeline/exchange.hpp"
 #include "remote/policy/deadlines.hpp"
 
 #include <boost/asio/post.hpp>

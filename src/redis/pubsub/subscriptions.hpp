@@ -2,8 +2,8 @@
 #pragma once
 
 #include "redis/connection/links.hpp"
-#include "redis/pipeline/reply.hpp"
 #include "redis/connection/session.hpp"
+#include "redis/pipeline/reply.hpp"
 #include "remote/requests/listening_loop.hpp"
 
 #include <boost/asio/any_io_executor.hpp>

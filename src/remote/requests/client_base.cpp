@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "remote/requests/client_base.hpp"
 
-#include "util/strand.hpp"
-#include "remote/requests/connection_loop.hpp"
 #include "remote/policy/deadlines.hpp"
+#include "remote/requests/connection_loop.hpp"
+#include "util/strand.hpp"
 
 #include <chrono>
 

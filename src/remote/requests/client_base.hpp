@@ -5,10 +5,10 @@
 #include "remote/requests/reports.hpp"
 #include "remote/requests/wait_sources.hpp"
 
-#include <colock/spi/adapter.hpp>
 #include <colock/clock.hpp>
-#include <colock/spi/context_member.hpp>
 #include <colock/detail/single_thread.hpp>
+#include <colock/spi/adapter.hpp>
+#include <colock/spi/context_member.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/post.hpp>

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/requests/client_base.hpp"
 #include "remote/policy/connection_news.hpp"
 #include "remote/policy/connection_plan.hpp"
+#include "remote/requests/client_base.hpp"
 #include "remote/requests/reports.hpp"
 
 #include <boost/asio/any_io_executor.hpp>

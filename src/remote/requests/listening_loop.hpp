@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "remote/policy/listening_plan.hpp"
 #include "remote/requests/client_base.hpp"
 #include "remote/requests/connection_loop.hpp"
-#include "remote/policy/listening_plan.hpp"
 #include "remote/requests/wait_sources.hpp"
 
 #include <boost/asio/any_io_executor.hpp>

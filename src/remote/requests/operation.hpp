@@ -4,8 +4,8 @@
 #include "remote/policy/deadlines.hpp"
 #include "remote/requests/operation_allocation.hpp"
 
-#include <colock/spi/adapter.hpp>
 #include <colock/clock.hpp>
+#include <colock/spi/adapter.hpp>
 
 #include <boost/intrusive/list_hook.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>

@@ -3,9 +3,9 @@
 
 #include "remote/requests/lost_requests.hpp"
 
-#include <colock/spi/adapter.hpp>
 #include <colock/clock.hpp>
 #include <colock/detail/single_thread.hpp>
+#include <colock/spi/adapter.hpp>
 
 #include <atomic>
 #include <cstddef>

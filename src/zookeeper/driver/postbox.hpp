@@ -2,8 +2,8 @@
 #pragma once
 
 #include "zookeeper/driver/handle.hpp"
-#include "zookeeper/session/session_events.hpp"
 #include "zookeeper/driver/trouble.hpp"
+#include "zookeeper/session/session_events.hpp"
 
 #include <memory>
 #include <utility>

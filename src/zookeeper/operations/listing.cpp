@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/operations/operations.hpp"
 
-#include "util/cursor.hpp"
 #include "remote/adapter/stored_time.hpp"
+#include "util/cursor.hpp"
 #include "zookeeper/driver/line.hpp"
 #include "zookeeper/operations/names.hpp"
 #include "zookeeper/operations/request_operation.hpp"

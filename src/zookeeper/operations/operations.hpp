@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/requests/operation.hpp"
 #include "remote/adapter/purpose.hpp"
+#include "remote/requests/operation.hpp"
 #include "zookeeper/client.hpp"
 
 #include <colock/spi/adapter.hpp>

@@ -1,13 +1,13 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/session/session.hpp"
 
-#include "util/jitter.hpp"
 #include "remote/policy/backoff.hpp"
+#include "util/jitter.hpp"
 #include "zookeeper/driver/closing.hpp"
 #include "zookeeper/driver/greeting.hpp"
+#include "zookeeper/driver/wire.hpp"
 #include "zookeeper/recipe/lookup.hpp"
 #include "zookeeper/session/servers.hpp"
-#include "zookeeper/driver/wire.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>

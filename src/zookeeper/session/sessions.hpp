@@ -4,11 +4,11 @@
 #include "remote/requests/connection_loop.hpp"
 #include "remote/requests/lost_requests.hpp"
 #include "zookeeper/recipe/folder_memory.hpp"
-#include "zookeeper/session/history_probe.hpp"
 #include "zookeeper/recipe/residents.hpp"
+#include "zookeeper/recipe/watches.hpp"
+#include "zookeeper/session/history_probe.hpp"
 #include "zookeeper/session/session.hpp"
 #include "zookeeper/settings.hpp"
-#include "zookeeper/recipe/watches.hpp"
 
 #include <colock/spi/lease.hpp>
 

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "locker_scene.hpp"
-#include "mongo/operations/claim_state.hpp"
 #include "mongo/commands/query.hpp"
+#include "mongo/operations/claim_state.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
 #include "support/rig.hpp"

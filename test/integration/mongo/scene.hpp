@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/driver/command.hpp"
 #include "mongo/commands/lanes.hpp"
+#include "mongo/driver/command.hpp"
 #include "support/run.hpp"
 
 #include <boost/asio/io_context.hpp>

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "server.hpp"
 
+#include "mongo/commands/query.hpp"
 #include "mongo/driver/document.hpp"
 #include "mongo/driver/driver.hpp"
-#include "mongo/commands/query.hpp"
 #include "support/sockets.hpp"
 
 #include <algorithm>

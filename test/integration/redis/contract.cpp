@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "server.hpp"
 
-#include <colock/testing/adapter_contract.hpp>
 #include <colock/redis/adapter.hpp>
+#include <colock/testing/adapter_contract.hpp>
 
 #include <functional>
 #include <memory>

@@ -4,8 +4,8 @@
 // without TLS.
 
 #include "fixture.hpp"
-#include "redis/pipeline/batch.hpp"
 #include "redis/connection/link.hpp"
+#include "redis/pipeline/batch.hpp"
 #include "support/peer.hpp"
 #include "support/print.hpp"
 #include "unit/redis/streams.hpp"

@@ -4,9 +4,9 @@
 #include "support/print.hpp"
 #include "support/rig.hpp"
 
-#include <colock/spi/awaitable_adapter.hpp>
 #include <colock/locker.hpp>
 #include <colock/observer.hpp>
+#include <colock/spi/awaitable_adapter.hpp>
 
 #include <boost/system/system_error.hpp>
 #include <boost/test/unit_test.hpp>

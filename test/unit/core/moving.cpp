@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/rig.hpp"
 
-#include <colock/spi/awaitable_adapter.hpp>
 #include <colock/detail/generation.hpp>
 #include <colock/observer.hpp>
+#include <colock/spi/awaitable_adapter.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "unit/redis/streams.hpp"
-#include "redis/pipeline/batch.hpp"
 #include "redis/connection/framing.hpp"
+#include "redis/pipeline/batch.hpp"
 
 #include <boost/redis/resp3/parser.hpp>
 #include <boost/test/unit_test.hpp>
