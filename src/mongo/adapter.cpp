@@ -48,7 +48,7 @@ public:
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
-        if (claim->inherited()) {
+        if (claim->is_from_parent()) {
             done(create_outcome::failed(make_failure(errc::forked)));
             return;
         }
@@ -59,7 +59,7 @@ public:
 
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
     {
-        if (claim->inherited()) {
+        if (claim->is_from_parent()) {
             done(woken{});
             return;
         }
@@ -80,8 +80,8 @@ public:
     {
         const auto* const state = find_state(*next);
         const bool simple = held->mode() == lock_mode::exclusive && next->mode() == lock_mode::exclusive &&
-                            held->key() == next->key() && !held->tainted() && !held->inherited() &&
-                            !next->inherited() && !(state && state->intends);
+                            held->key() == next->key() && !held->in_doubt() && !held->is_from_parent() &&
+                            !next->is_from_parent() && !(state && state->intends);
         if (simple)
             talk().submit(make_hand_over(talk(), std::move(held), std::move(next), std::move(done)));
         else
@@ -99,7 +99,7 @@ public:
 
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
     {
-        if (claim->inherited())
+        if (claim->is_from_parent())
             done(create_outcome::failed(make_failure(errc::forked)));
         else if (ticket.size() != 2 * token::size || ticket.find_first_not_of("0123456789abcdef") != ticket.npos)
             done(create_outcome::busy());

@@ -120,7 +120,7 @@ void share::begin(create_request asked)
         const auto self = by.answered();
         const bool unknown = may_arrive(outcome.error);
         if (unknown) {
-            self->claim_->taint();
+            self->claim_->mark_in_doubt();
             self->claim_->may_arrive_late(self->claim_->ttl());
         }
         self->is_creating(false);
@@ -186,9 +186,9 @@ void share::go_on()
         abandon();
 }
 
-share::way_back share::use_up(bool attempts) noexcept
+share::release_state share::use_up(bool attempts) noexcept
 {
-    way_back begun;
+    release_state begun;
     used_up_ = true;
     // Nobody waits for its create any more: no connection need be made for it.
     claim_->cancel();
@@ -200,7 +200,7 @@ share::way_back share::use_up(bool attempts) noexcept
     return begun;
 }
 
-void share::set_out(way_back begun)
+void share::set_out(release_state begun)
 {
     if (begun.refused)
         refuse(std::move(*begun.refused));
@@ -210,7 +210,7 @@ void share::set_out(way_back begun)
 
 void share::take_back(completion<release_outcome> done)
 {
-    way_back begun;
+    release_state begun;
     {
         const std::lock_guard guard(mutex_);
         const bool attempts = under_way_ || may_stand_;
@@ -235,7 +235,7 @@ void share::take_back_again(completion<release_outcome> done)
 void share::orphan()
 {
     const auto epoch = node_->attempt_begins();
-    way_back begun;
+    release_state begun;
     bool attempts = false;
     {
         const std::lock_guard guard(mutex_);
@@ -257,7 +257,7 @@ void share::moves()
     bool in_doubt = false;
     {
         const std::lock_guard guard(mutex_);
-        in_doubt = creating_ || claim_->tainted();
+        in_doubt = creating_ || claim_->in_doubt();
     }
     if (in_doubt)
         orphan();

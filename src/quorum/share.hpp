@@ -89,15 +89,15 @@ private:
     void begin(valid_request asked);
     void go_on();
     /// What an end of its use leaves to be done without the mutex.
-    struct way_back
+    struct release_state
     {
         /// What was asked of it and not sent yet.
         std::optional<request> refused;
         /// A take-back is to be sent now, not behind what is under way.
         bool goes = false;
     };
-    [[nodiscard]] way_back use_up(bool attempts) noexcept;
-    void set_out(way_back begun);
+    [[nodiscard]] release_state use_up(bool attempts) noexcept;
+    void set_out(release_state begun);
     void abandon();
     void drop_waiting() noexcept;
     void on_abandoned(const release_outcome& outcome);

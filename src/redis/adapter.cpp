@@ -49,7 +49,7 @@ public:
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
-        if (claim->inherited()) {
+        if (claim->is_from_parent()) {
             done(create_outcome::failed(make_failure(errc::forked)));
             return;
         }
@@ -89,7 +89,7 @@ public:
             return;
         }
         for (const auto& each : claims) {
-            if (each->inherited()) {
+            if (each->is_from_parent()) {
                 done({.status = create_status::failed, .why = create_outcome::failed(make_failure(errc::forked))});
                 return;
             }
@@ -102,7 +102,7 @@ public:
 
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
     {
-        if (claim->inherited()) {
+        if (claim->is_from_parent()) {
             done(woken{});
             return;
         }
@@ -126,8 +126,8 @@ public:
         const bool may_end_sooner = next->ttl() != 0ms && (held->ttl() == 0ms || next->ttl() < held->ttl() ||
                                                               held->late_ttl() != held->ttl().max());
         const bool simple = !may_end_sooner && held->mode() == lock_mode::exclusive &&
-                            next->mode() == lock_mode::exclusive && held->key() == next->key() && !held->tainted() &&
-                            !held->inherited() && !next->inherited() && !(state && state->intent) &&
+                            next->mode() == lock_mode::exclusive && held->key() == next->key() && !held->in_doubt() &&
+                            !held->is_from_parent() && !next->is_from_parent() && !(state && state->intent) &&
                             !is_grouped(config(), *held) && !is_grouped(config(), *next);
         if (config().plain() || !simple) {
             adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
@@ -153,7 +153,7 @@ public:
 
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
     {
-        if (claim->inherited()) {
+        if (claim->is_from_parent()) {
             done(create_outcome::failed(make_failure(errc::forked)));
             return;
         }

@@ -57,7 +57,7 @@ public:
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
-        if (claim->inherited()) {
+        if (claim->is_from_parent()) {
             done(create_outcome::failed(make_failure(errc::forked)));
             return;
         }
@@ -67,7 +67,7 @@ public:
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
     {
         auto* const state = find_state(*claim);
-        if (claim->inherited() || !state || state->blocker.empty()) {
+        if (claim->is_from_parent() || !state || state->blocker.empty()) {
             done(woken{});
             return;
         }
@@ -93,7 +93,7 @@ public:
     /// The server carries out what is asked in one session in order, and what is asked in one turn travels as one.
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override
     {
-        if (held->tainted() || held->inherited() || next->inherited()) {
+        if (held->in_doubt() || held->is_from_parent() || next->is_from_parent()) {
             adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
             return;
         }

@@ -63,7 +63,7 @@ COLOCK_REMOTE_CASE(a_late_create_of_a_dead_connection_is_never_granted_to_two)
         const auto outcome = overtaken(on, on.backend().create(testing::sent_now(claim)));
         BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
         BOOST_TEST(outcome.error->code == errc::outcome_unknown);
-        claim->taint();
+        claim->mark_in_doubt();
         check_promise(on, claim, taken);
     });
 }
@@ -81,8 +81,8 @@ COLOCK_REMOTE_CASE(a_late_create_of_several_is_never_granted_to_two, &capabiliti
         on.until([&] { return outcome.has_value(); });
         BOOST_TEST_REQUIRE(outcome->status == create_status::failed);
         BOOST_TEST(outcome->why.error->code == errc::outcome_unknown);
-        claim->taint();
-        beside->taint();
+        claim->mark_in_doubt();
+        beside->mark_in_doubt();
         if (!on.is_promised(beside)) {
             on.link().deliver();
             on.settle(beside);
@@ -111,7 +111,7 @@ COLOCK_REMOTE_CASE(a_late_hand_over_of_a_dead_connection_is_never_granted_to_two
         next->set_sent(lease_clock::now());
         const auto outcome = overtaken(on, on.backend().hand_over(claim, next));
         BOOST_TEST_REQUIRE(outcome.created.status == create_status::failed);
-        next->taint();
+        next->mark_in_doubt();
         if (!on.is_promised(claim)) {
             on.link().deliver();
             on.settle(claim);

@@ -73,7 +73,7 @@ COLOCK_REMOTE_CASE(a_create_that_is_lost_leaves_no_orphan)
         BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
         BOOST_TEST(outcome.error->code == errc::outcome_unknown);
         on.check_stored(what == lost_part::reply ? 1 : 0);
-        claim->taint();
+        claim->mark_in_doubt();
         on.settle(claim);
         on.check_stored(0);
         const auto rival = on.exclusive("k");
@@ -88,7 +88,7 @@ COLOCK_REMOTE_CASE(a_create_after_a_lost_one_finds_its_own_grant)
         const auto claim = on.exclusive("k");
         on.link().cut(what);
         BOOST_TEST(on.create(claim).status == create_status::failed);
-        claim->taint();
+        claim->mark_in_doubt();
         on.grant(claim);
         on.check_held(claim);
         on.check_stored(1);
@@ -103,7 +103,7 @@ COLOCK_REMOTE_CASE(a_lost_create_that_was_extended_since_can_be_taken_back)
         const auto claim = on.exclusive("k");
         on.link().cut(what);
         BOOST_TEST(on.create(claim).status == create_status::failed);
-        claim->taint();
+        claim->mark_in_doubt();
         // "Not held" is as good: what is in doubt need not be known.
         const auto extended = on.extend(claim, 1h).status;
         BOOST_TEST(
@@ -164,7 +164,7 @@ COLOCK_REMOTE_CASE(an_adoption_that_is_lost_is_repeated_or_taken_back, &capabili
         const auto outcome = on.adopt(ticket, claim);
         BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
         BOOST_TEST(outcome.error->code == errc::outcome_unknown);
-        claim->taint();
+        claim->mark_in_doubt();
         on.take_over(ticket, claim);
         on.check_held(claim);
         other.check_not_held(held);
@@ -175,7 +175,7 @@ COLOCK_REMOTE_CASE(an_adoption_that_is_lost_is_repeated_or_taken_back, &capabili
         const auto claim = on.exclusive("k"), next = on.exclusive("k");
         on.link().cut(what);
         BOOST_TEST(on.adopt(ticket, claim).status == create_status::failed);
-        claim->taint();
+        claim->mark_in_doubt();
         on.settle(claim);
         if (what == lost_part::reply)
             return;
@@ -212,7 +212,7 @@ COLOCK_REMOTE_CASE(a_hand_over_that_is_lost_leaves_one_holder_at_most)
         const auto outcome = on.hand_over(held, next);
         BOOST_TEST(outcome.created.status == create_status::failed);
         BOOST_TEST(on.link().stored().size() <= 1U);
-        next->taint();
+        next->mark_in_doubt();
         on.settle(next);
         on.settle(held);
     });
@@ -228,7 +228,7 @@ COLOCK_REMOTE_CASE(a_create_of_several_that_is_lost_leaves_no_orphans, &capabili
         BOOST_TEST(outcome.why.error->code == errc::outcome_unknown);
         on.check_stored(what == lost_part::reply ? 3 : 0);
         for (const auto& each : all)
-            each->taint();
+            each->mark_in_doubt();
         for (const auto& each : all)
             on.settle(each);
         on.check_stored(0);
@@ -246,7 +246,7 @@ COLOCK_REMOTE_CASE(a_create_of_several_after_a_lost_one_finds_its_own_grants, &c
         on.link().cut(what);
         BOOST_TEST(on.create_all(all).status == create_status::failed);
         for (const auto& each : all)
-            each->taint();
+            each->mark_in_doubt();
         on.grant_all(all);
         on.check_stored(2);
         for (const auto& each : all) {
@@ -263,7 +263,7 @@ COLOCK_REMOTE_CASE(several_in_doubt_that_are_refused_can_be_taken_back, &capabil
         const std::vector all{on.exclusive("a"), on.exclusive("b")};
         on.link().cut(what);
         BOOST_TEST(on.create(all[0]).status == create_status::failed);
-        all[0]->taint();
+        all[0]->mark_in_doubt();
         on.witness().grant(other);
         // The refusal is no proof that the first holds nothing.
         BOOST_TEST(on.refuse_all(all).which == 1U);

@@ -70,7 +70,7 @@ COLOCK_REMOTE_CASE(what_was_not_answered_ends_in_time_and_is_unknown)
     }
     BOOST_TEST((lease_clock::now() - begin < on.haste() * 8));
     on.link().silence(false);
-    wanted->taint();
+    wanted->mark_in_doubt();
     // It is used again.
     on.until([&] { return on.run(some.backend().is_valid(held)).valid; });
     for (const auto& each : {held, wanted})

@@ -51,7 +51,7 @@ asio::awaitable<void> wait_for(remote_subject& on, plain_claim_ptr claim)
             co_await on.backend().wait(claim, lease_clock::time_point::max());
             continue;
         }
-        claim->taint();
+        claim->mark_in_doubt();
         lease_timer pause(on.io(), on.short_ttl() / 50);
         co_await pause.async_wait(asio::deferred);
     }

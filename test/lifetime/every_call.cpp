@@ -92,7 +92,7 @@ void fail_at_every_call(const scenario& scene, family how)
                 begin(scene, how, on);
                 play_out(scene, on);
                 BOOST_TEST(on.completions == 1);
-                on.let_go();
+                on.release_in_background();
                 play_out(scene, on);
                 BOOST_TEST(on.on.script->unused() == 0U);
                 on.on.check_clean();

@@ -45,7 +45,7 @@ void cancel_at_every_step(const scenario& scene, family how, behind kind, asio::
             BOOST_TEST(on.completions == 1);
             if (on.result)
                 BOOST_TEST((on.result == asio::error::operation_aborted), on.result.message());
-            on.let_go();
+            on.release_in_background();
             on.on.wind_down();
             on.on.check_clean();
             if (!reached)

@@ -29,7 +29,7 @@ step fails()
 }
 
 /// Everything that the script holds back is let go, and all is cleaned up.
-void clean_up(rig& on)
+void cleanup_queue(rig& on)
 {
     if (on.script) {
         on.script->reset();
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(each_is_counted_and_the_observer_hears_of_it)
                     on.advance_by_steps(10s, 50ms);
                     BOOST_TEST_REQUIRE(working.done());
                     COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
-                    clean_up(on);
+                    cleanup_queue(on);
                     const auto counted = on.locker->stats();
                     for (std::size_t reason = 0; reason < counted.losses.size(); ++reason)
                         BOOST_TEST(
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
     BOOST_TEST_REQUIRE(working.done());
     COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
     BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
-    clean_up(on);
+    cleanup_queue(on);
 }
 
 BOOST_AUTO_TEST_CASE(what_shutdown_leaves_behind_is_left_to_its_ttl)
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(what_shutdown_leaves_behind_is_left_to_its_ttl)
     BOOST_TEST(on.stored().empty());
     on.advance(1min);
     COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
-    clean_up(on);
+    cleanup_queue(on);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -182,7 +182,7 @@ std::vector<scenario> make_scenarios()
                 s.join_queue();
                 s.on.ready();
             },
-            detach_verb, detach_front, {[](stage& s) { s.let_go(); }}},
+            detach_verb, detach_front, {[](stage& s) { s.release_in_background(); }}},
         {"adopt", rival_gives_up, adopt_verb, adopt_front, {}},
         {"adopt before others that wait",
             [](stage& s) {

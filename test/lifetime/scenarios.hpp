@@ -106,7 +106,7 @@ struct stage
     [[nodiscard]] auto handler() { return asio::bind_cancellation_slot(cancel.slot(), coded{this}); }
 
     /// Lets go of all that is held, and of what nobody has adopted.
-    void let_go()
+    void release_in_background()
     {
         others.clear();
         subject = {};

@@ -40,7 +40,7 @@ std::string told_by(rig& on, running<lock>& acquiring)
 }
 
 /// Everything that the script holds back is let go, and all is cleaned up.
-void clean_up(rig& on)
+void cleanup_queue(rig& on)
 {
     on.script->reset();
     while (on.script->deliver())
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(only_an_answer_makes_a_lock_busy)
             on.advance_by_steps(10s, 50ms);
             BOOST_TEST_REQUIRE(acquiring.done());
             BOOST_TEST(told_by(on, acquiring) == each.expected);
-            clean_up(on);
+            cleanup_queue(on);
         }
     }
 }
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_was_never_answered_is_counted_and_told_with
         BOOST_TEST((thrown->cause() == (known ? refused : error_code())));
         BOOST_TEST(thrown->attempts() == 1U);
         BOOST_TEST((thrown->elapsed() >= 3s));
-        clean_up(on);
+        cleanup_queue(on);
     }
 }
 
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_lost_or_returns_changes_what_is_known)
     BOOST_TEST(end_of_one() == "unavailable, refused: no connection");
     on.script->notify_ready();
     BOOST_TEST(end_of_one().starts_with("unknown"));
-    clean_up(on);
+    cleanup_queue(on);
 }
 
 BOOST_AUTO_TEST_CASE(request_that_waits_for_the_first_connection_is_not_in_doubt)
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(request_that_waits_for_the_first_connection_is_not_in_doubt
     on.script->notify_reconnected();
     BOOST_TEST(end_of_one().starts_with("unknown"));
     BOOST_TEST(listener->take() == words({"ready", "refused by here:1", "reconnected"}));
-    clean_up(on);
+    cleanup_queue(on);
 }
 
 BOOST_AUTO_TEST_CASE(failed_attempts_are_repeated_when_contact_is_regained)
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(failed_attempts_are_repeated_when_contact_is_regained)
         on.script->notify_reconnected();
     }
     acquiring.get(on.io()) = {};
-    clean_up(on);
+    cleanup_queue(on);
 }
 
 BOOST_AUTO_TEST_CASE(request_under_way_is_not_repeated_when_contact_is_regained)
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(request_under_way_is_not_repeated_when_contact_is_regained)
     BOOST_TEST(on.script->count(operation::create) == 2U);
     on.locker.reset();
     COLOCK_THROWS(create_error, errc::shutting_down, acquiring.get(on.io()));
-    clean_up(on);
+    cleanup_queue(on);
 }
 
 BOOST_AUTO_TEST_CASE(listening_waiters_look_again_when_contact_is_regained_unless_the_backend_keeps_the_queue)
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(listening_waiters_look_again_when_contact_is_regained_unles
             COLOCK_THROWS(create_error, errc::shutting_down, acquiring.get(on.io()));
         else
             acquiring.get(on.io()) = {};
-        clean_up(on);
+        cleanup_queue(on);
     }
 }
 
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(who_waits_behind_the_head_tells_what_the_head_was_told)
                 BOOST_TEST(told_by(on, behind_it) == each.expected);
                 on.locker.reset();
                 COLOCK_THROWS(create_error, errc::shutting_down, head.get(on.io()));
-                clean_up(on);
+                cleanup_queue(on);
             }
         }
     }
@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(behind_a_young_request_the_lock_is_busy)
     while (on.script->deliver())
         on.ready();
     head.get(on.io()) = {};
-    clean_up(on);
+    cleanup_queue(on);
 }
 
 BOOST_AUTO_TEST_CASE(a_request_stays_young_for_twice_the_longest_of_the_last_answers)
@@ -376,7 +376,7 @@ BOOST_AUTO_TEST_CASE(a_request_stays_young_for_twice_the_longest_of_the_last_ans
     for (int n = 0; n < 16; ++n)
         on.acquire("other") = {};
     check(0ms, 1s);
-    clean_up(on);
+    cleanup_queue(on);
 }
 
 BOOST_AUTO_TEST_CASE(who_waits_behind_a_head_that_is_not_answered_any_more_is_not_told_busy)
@@ -392,7 +392,7 @@ BOOST_AUTO_TEST_CASE(who_waits_behind_a_head_that_is_not_answered_any_more_is_no
     BOOST_TEST(told_by(on, behind_it) == "unavailable: the backend had not answered when the retry policy ended");
     on.locker.reset();
     COLOCK_THROWS(create_error, errc::shutting_down, head.get(on.io()));
-    clean_up(on);
+    cleanup_queue(on);
 }
 
 BOOST_AUTO_TEST_CASE(requests_that_the_policy_does_not_count_are_told_apart)
@@ -412,7 +412,7 @@ BOOST_AUTO_TEST_CASE(requests_that_the_policy_does_not_count_are_told_apart)
     BOOST_TEST(thrown->counted_attempts() == 2U);
     BOOST_TEST(std::string_view(thrown->what()).find("(3 requests, 2 attempts counted by the retry policy, ") !=
                std::string_view::npos);
-    clean_up(on);
+    cleanup_queue(on);
 }
 
 BOOST_AUTO_TEST_CASE(behind_a_holder_of_the_same_locker_it_is_busy)
@@ -428,7 +428,7 @@ BOOST_AUTO_TEST_CASE(behind_a_holder_of_the_same_locker_it_is_busy)
     BOOST_TEST(told_by(on, second).starts_with("busy"));
     BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
     held = {};
-    clean_up(on);
+    cleanup_queue(on);
 }
 
 BOOST_AUTO_TEST_CASE(to_try_behind_a_head_that_fails_is_no_busy_lock)
@@ -455,7 +455,7 @@ BOOST_AUTO_TEST_CASE(to_try_behind_a_head_that_fails_is_no_busy_lock)
     BOOST_TEST(try_it() == "busy");
     on.locker.reset();
     COLOCK_THROWS(create_error, errc::shutting_down, head.get(on.io()));
-    clean_up(on);
+    cleanup_queue(on);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -512,7 +512,7 @@ BOOST_AUTO_TEST_CASE(to_wait_for_a_backend_is_not_to_wait_for_a_lock)
     on.advance(2s);
     first.get(on.io()) = {};
     second.get(on.io()) = {};
-    clean_up(on);
+    cleanup_queue(on);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -582,7 +582,7 @@ BOOST_AUTO_TEST_CASE(a_question_leaves_nothing_in_doubt)
                     BOOST_TEST((thrown->cause() == (silent ? cause : error_code())));
                     BOOST_TEST(!thrown->detail().empty());
                     held = {};
-                    clean_up(on);
+                    cleanup_queue(on);
                 }
             }
         }
@@ -609,7 +609,7 @@ BOOST_AUTO_TEST_CASE(who_is_told_that_it_is_not_held_holds_it_no_more)
             co_return 1;
         }(held)));
         BOOST_TEST(on.script->count(operation::extend) == 0U);
-        clean_up(on);
+        cleanup_queue(on);
     }
 }
 

@@ -45,7 +45,7 @@ struct call
     std::chrono::milliseconds ttl{0};
     /// What the claim said of when it was started; of a hand_over the one that is given back.
     lease_clock::time_point sent{};
-    bool tainted = false;
+    bool in_doubt = false;
 };
 
 /// What is to become of one operation on its way to the backend and back.

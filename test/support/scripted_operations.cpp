@@ -53,7 +53,7 @@ step scripted_adapter::begin(operation what, const claim_ptr& claim, std::chrono
         const std::lock_guard guard(state_->mutex);
         state_->enter(*claim, what);
     }
-    return begin({what, claim->key(), claim->token(), ttl, claim->sent(), claim->tainted()});
+    return begin({what, claim->key(), claim->token(), ttl, claim->sent(), claim->in_doubt()});
 }
 
 step scripted_adapter::begin(call started)

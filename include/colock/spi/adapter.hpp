@@ -80,10 +80,10 @@ public:
     /// ttl and with the fence that it has, or a greater one. One that is busy keeps its place in the backend's queue,
     /// if there is one and the claim `queues()`.
     virtual void start_create(claim_ptr claim, completion<create_outcome> done) = 0;
-    /// Gives a granted lock back: called for a claim that was granted and is not tainted. `not_held` if nothing of its
+    /// Gives a granted lock back: called for a claim that was granted and is not in doubt. `not_held` if nothing of its
     /// was there; touches no other holder's grant. Idempotent.
     virtual void start_release(claim_ptr claim, completion<release_outcome> done) = 0;
-    /// Takes back a claim that is queued, tainted or of unknown outcome. An outcome other than `failed` is a promise:
+    /// Takes back a claim that is queued, in doubt or of unknown outcome. An outcome other than `failed` is a promise:
     /// the claim holds nothing and never will, even if a lost request arrives late. On `failed` it is tried again. May
     /// be called for any claim, also for one that never was sent or holds nothing.
     virtual void start_abandon(claim_ptr claim, completion<release_outcome> done) = 0;
@@ -105,7 +105,7 @@ public:
     virtual void cancel_wait(claim& claim) noexcept;
 
     /// Gives `held` back and creates `next`, both exclusive, in one step. Default: one after the other. If it fails
-    /// with an unknown outcome, both claims are tainted.
+    /// with an unknown outcome, both claims are in doubt.
     virtual void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
 
     /// The live holders of a key.

@@ -55,7 +55,7 @@ protected:
     /// the next operation of the claim, another wait included, may begin before this one has let go, so it must not
     /// touch `claim::slot` on its way out. Default: returns at `until`.
     [[nodiscard]] virtual asio::awaitable<void> do_wait(claim_ptr claim, lease_clock::time_point until);
-    /// Default: `do_release`, or `do_abandon` for a claim that is tainted, and then `do_create`.
+    /// Default: `do_release`, or `do_abandon` for a claim that is in doubt, and then `do_create`.
     [[nodiscard]] virtual asio::awaitable<hand_over_outcome> do_hand_over(claim_ptr held, claim_ptr next);
     /// These four come with `capabilities::list`. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_inspect(std::string key);

@@ -75,7 +75,7 @@ public:
 
     /// It was asked for before a fork, and this process is the child: the parent goes on with it under the same token.
     /// Here it holds nothing, and nothing may be sent for it.
-    [[nodiscard]] bool inherited() const noexcept
+    [[nodiscard]] bool is_from_parent() const noexcept
     {
         return generation_ != detail::generation.load(std::memory_order_relaxed);
     }
@@ -99,7 +99,7 @@ public:
 
     /// Some attempt of this claim has an unknown outcome: it ends with `abandon`, never with `release`, even if a later
     /// attempt is granted. Set by the core; cleared only by an adapter that has proof that no request is under way.
-    [[nodiscard]] bool tainted() const noexcept { return tainted_.load(std::memory_order_relaxed); }
+    [[nodiscard]] bool in_doubt() const noexcept { return tainted_.load(std::memory_order_relaxed); }
     void clear_taint() noexcept { tainted_.store(false, std::memory_order_relaxed); }
 
     /// The smallest ttl that a request without an answer would set, should it arrive late; `milliseconds::max()`: there
@@ -154,7 +154,7 @@ public:
     }
     void set_ttl(std::chrono::milliseconds ttl) noexcept { ttl_.store(ttl.count(), std::memory_order_relaxed); }
     void set_awaited(bool by_others) noexcept { awaited_.store(by_others, std::memory_order_relaxed); }
-    void taint() noexcept { tainted_.store(true, std::memory_order_relaxed); }
+    void mark_in_doubt() noexcept { tainted_.store(true, std::memory_order_relaxed); }
 
     friend void intrusive_ptr_add_ref(const claim* counted) noexcept { counted->references_.add(); }
     friend void intrusive_ptr_release(const claim* counted) noexcept

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/lock.hpp>
 
-#include "core/operations/verbs.hpp"
+#include "core/operations/operations.hpp"
 #include "core/state/core.hpp"
-#include "core/state/letting_go.hpp"
+#include "core/state/background_release.hpp"
 
 #include <boost/asio/system_executor.hpp>
 
@@ -38,7 +38,7 @@ lock& lock::operator=(lock&& other) noexcept
 lock::~lock()
 {
     if (record_ && record::of(record_).where() != detail::phase::ended)
-        detail::let_go(*core_, record::of(record_));
+        detail::release_in_background(*core_, record::of(record_));
 }
 
 const std::string& lock::key() const noexcept
@@ -114,18 +114,18 @@ asio::awaitable<void> nothing_to_release()
 
 asio::awaitable<bool> lock::is_locked() const
 {
-    return record_ ? detail::verbs::is_valid(core_, record_of(record_)) : refuse_empty<bool>();
+    return record_ ? detail::operations::is_valid(core_, record_of(record_)) : refuse_empty<bool>();
 }
 
 asio::awaitable<void> lock::extend(std::chrono::milliseconds ttl)
 {
-    return record_ ? detail::verbs::extend(core_, record_of(record_), ttl) : refuse_empty<void>();
+    return record_ ? detail::operations::extend(core_, record_of(record_), ttl) : refuse_empty<void>();
 }
 
 asio::awaitable<void> lock::release(on_failure report)
 {
     if (record_)
-        return detail::verbs::release(core_, record_of(record_), report);
+        return detail::operations::release(core_, record_of(record_), report);
     return report == on_failure::raise ? refuse_empty<void>() : nothing_to_release();
 }
 
@@ -136,7 +136,7 @@ asio::awaitable<std::string> lock::detach()
 
 asio::awaitable<lost_reason> lock::lost() const
 {
-    return record_ ? detail::verbs::lost(core_, record_of(record_)) : refuse_empty<lost_reason>();
+    return record_ ? detail::operations::lost(core_, record_of(record_)) : refuse_empty<lost_reason>();
 }
 
 // The `async_` functions of an empty lock throw before they begin, because it has no executor.
@@ -144,19 +144,19 @@ asio::awaitable<lost_reason> lock::lost() const
 void lock::start_is_locked(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
     detail::verb_handler<bool> handler, const asio::any_io_executor& caller)
 {
-    detail::verbs::start_is_valid(executor, std::move(handler), caller, core, record_of(record));
+    detail::operations::start_is_valid(executor, std::move(handler), caller, core, record_of(record));
 }
 
 void lock::start_extend(const claim_ptr& record, const core_ptr& core, std::chrono::milliseconds ttl,
     const asio::any_io_executor& executor, detail::verb_handler<void> handler, const asio::any_io_executor& caller)
 {
-    detail::verbs::start_extend(executor, std::move(handler), caller, core, record_of(record), ttl);
+    detail::operations::start_extend(executor, std::move(handler), caller, core, record_of(record), ttl);
 }
 
 void lock::start_lost(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
     detail::verb_handler<lost_reason> handler, const asio::any_io_executor& caller)
 {
-    detail::verbs::start_lost(executor, std::move(handler), caller, core, record_of(record));
+    detail::operations::start_lost(executor, std::move(handler), caller, core, record_of(record));
 }
 
 detail::initiation_executor lock::release_initiation::get_executor() const noexcept
@@ -167,7 +167,7 @@ detail::initiation_executor lock::release_initiation::get_executor() const noexc
 void lock::release_initiation::start(detail::verb_handler<void> handler, const asio::any_io_executor& caller)
 {
     if (record) {
-        detail::verbs::start_release(core->executor(), std::move(handler), caller, core, record_of(record), report);
+        detail::operations::start_release(core->executor(), std::move(handler), caller, core, record_of(record), report);
         return;
     }
     std::exception_ptr failure;
@@ -182,7 +182,7 @@ void lock::release_initiation::start(detail::verb_handler<void> handler, const a
 
 asio::awaitable<std::string> lock::detach_verb(claim_ptr held, core_ptr core)
 {
-    return held ? detail::verbs::detach(std::move(core), record::from(std::move(held))) : refuse_empty<std::string>();
+    return held ? detail::operations::detach(std::move(core), record::from(std::move(held))) : refuse_empty<std::string>();
 }
 
 } // namespace colock

@@ -2,7 +2,7 @@
 #include <colock/locker.hpp>
 
 #include "core/operations/background_purge.hpp"
-#include "core/operations/verbs.hpp"
+#include "core/operations/operations.hpp"
 #include "core/state/core.hpp"
 
 namespace colock {
@@ -14,7 +14,7 @@ struct locker::handle
     explicit handle(core_ptr shared) : core(std::move(shared)) {}
     handle(const handle&) = delete;
     handle& operator=(const handle&) = delete;
-    ~handle() { detail::verbs::orphan(*core); }
+    ~handle() { detail::operations::orphan(*core); }
 };
 
 locker::locker(std::shared_ptr<adapter> backend, locker_options options)
@@ -39,31 +39,31 @@ using detail::record;
 
 record::ptr prepare_acquire(const std::shared_ptr<detail::core>& core, std::string&& key, acquire_options&& options)
 {
-    return detail::verbs::prepare(core, std::move(key), std::move(options), renewal::manual, true);
+    return detail::operations::prepare(core, std::move(key), std::move(options), renewal::manual, true);
 }
 
 record::ptr prepare_try_acquire(const std::shared_ptr<detail::core>& core, std::string&& key, acquire_options&& options)
 {
-    return detail::verbs::prepare(core, std::move(key), std::move(options), renewal::manual, false);
+    return detail::operations::prepare(core, std::move(key), std::move(options), renewal::manual, false);
 }
 
 } // namespace
 
 asio::awaitable<lock> locker::acquire(std::string key, acquire_options options) const
 {
-    return detail::verbs::acquire(core(), prepare_acquire(core(), std::move(key), std::move(options)));
+    return detail::operations::acquire(core(), prepare_acquire(core(), std::move(key), std::move(options)));
 }
 
 void locker::start_acquire(const core_ptr& core, std::string&& key, acquire_options&& options,
     const asio::any_io_executor& executor, detail::verb_handler<lock> handler, const asio::any_io_executor& caller)
 {
     auto wanted = prepare_acquire(core, std::move(key), std::move(options));
-    detail::verbs::start_acquire(executor, std::move(handler), caller, core, std::move(wanted));
+    detail::operations::start_acquire(executor, std::move(handler), caller, core, std::move(wanted));
 }
 
 asio::awaitable<std::optional<lock>> locker::try_acquire(std::string key, acquire_options options) const
 {
-    return detail::verbs::try_acquire(core(), prepare_try_acquire(core(), std::move(key), std::move(options)));
+    return detail::operations::try_acquire(core(), prepare_try_acquire(core(), std::move(key), std::move(options)));
 }
 
 void locker::start_try_acquire(const core_ptr& core, std::string&& key, acquire_options&& options,
@@ -71,7 +71,7 @@ void locker::start_try_acquire(const core_ptr& core, std::string&& key, acquire_
     const asio::any_io_executor& caller)
 {
     auto wanted = prepare_try_acquire(core, std::move(key), std::move(options));
-    detail::verbs::start_try_acquire(executor, std::move(handler), caller, core, std::move(wanted));
+    detail::operations::start_try_acquire(executor, std::move(handler), caller, core, std::move(wanted));
 }
 
 asio::awaitable<lock_group> locker::acquire_all(group_members keys, acquire_options options) const
@@ -81,7 +81,7 @@ asio::awaitable<lock_group> locker::acquire_all(group_members keys, acquire_opti
 
 asio::awaitable<lock_group> locker::acquire_all_verb(core_ptr core, group_members keys, acquire_options options)
 {
-    return detail::verbs::acquire_all(std::move(core), std::move(keys), std::move(options));
+    return detail::operations::acquire_all(std::move(core), std::move(keys), std::move(options));
 }
 
 asio::awaitable<lock_group> locker::acquire_global(acquire_options options) const
@@ -91,7 +91,7 @@ asio::awaitable<lock_group> locker::acquire_global(acquire_options options) cons
 
 lock_group locker::group(std::string id) const
 {
-    return detail::verbs::group(core(), std::move(id));
+    return detail::operations::group(core(), std::move(id));
 }
 
 asio::awaitable<lock> locker::adopt(std::string ticket, acquire_options options) const
@@ -101,7 +101,7 @@ asio::awaitable<lock> locker::adopt(std::string ticket, acquire_options options)
 
 asio::awaitable<lock> locker::adopt_verb(core_ptr core, std::string ticket, acquire_options options)
 {
-    return detail::verbs::adopt(std::move(core), std::move(ticket), std::move(options));
+    return detail::operations::adopt(std::move(core), std::move(ticket), std::move(options));
 }
 
 asio::awaitable<bool> locker::is_locked(std::string key) const
@@ -111,7 +111,7 @@ asio::awaitable<bool> locker::is_locked(std::string key) const
 
 asio::awaitable<bool> locker::is_locked_verb(core_ptr core, std::string key)
 {
-    return detail::verbs::is_locked(std::move(core), std::move(key));
+    return detail::operations::is_locked(std::move(core), std::move(key));
 }
 
 asio::awaitable<std::vector<lock_status>> locker::list(filter which, list_order order) const
@@ -121,7 +121,7 @@ asio::awaitable<std::vector<lock_status>> locker::list(filter which, list_order 
 
 asio::awaitable<std::vector<lock_status>> locker::list_verb(core_ptr core, filter which, list_order order)
 {
-    return detail::verbs::list(std::move(core), std::move(which), order);
+    return detail::operations::list(std::move(core), std::move(which), order);
 }
 
 asio::awaitable<lock_page> locker::list_page(filter which, std::string cursor) const
@@ -131,7 +131,7 @@ asio::awaitable<lock_page> locker::list_page(filter which, std::string cursor) c
 
 asio::awaitable<lock_page> locker::list_page_verb(core_ptr core, filter which, std::string cursor)
 {
-    return detail::verbs::list_page(std::move(core), std::move(which), std::move(cursor));
+    return detail::operations::list_page(std::move(core), std::move(which), std::move(cursor));
 }
 
 asio::awaitable<std::vector<lock_status>> locker::purge(std::size_t limit) const
@@ -141,7 +141,7 @@ asio::awaitable<std::vector<lock_status>> locker::purge(std::size_t limit) const
 
 asio::awaitable<std::vector<lock_status>> locker::purge_verb(core_ptr core, std::size_t limit)
 {
-    return detail::verbs::purge(std::move(core), limit);
+    return detail::operations::purge(std::move(core), limit);
 }
 
 asio::awaitable<std::vector<lock_status>> locker::break_lock(std::string key) const
@@ -151,22 +151,22 @@ asio::awaitable<std::vector<lock_status>> locker::break_lock(std::string key) co
 
 asio::awaitable<std::vector<lock_status>> locker::break_verb(core_ptr core, std::string key)
 {
-    return detail::verbs::break_lock(std::move(core), std::move(key));
+    return detail::operations::break_lock(std::move(core), std::move(key));
 }
 
 std::vector<held_lock> locker::held_locks() const
 {
-    return detail::verbs::held_locks(*core());
+    return detail::operations::held_locks(*core());
 }
 
 locker_stats locker::stats() const
 {
-    return detail::verbs::stats(*core());
+    return detail::operations::stats(*core());
 }
 
 locker_options locker::defaults() const
 {
-    return detail::verbs::defaults(*core());
+    return detail::operations::defaults(*core());
 }
 
 asio::awaitable<shutdown_report> locker::shutdown(std::chrono::milliseconds deadline) const
@@ -176,7 +176,7 @@ asio::awaitable<shutdown_report> locker::shutdown(std::chrono::milliseconds dead
 
 asio::awaitable<shutdown_report> locker::shutdown_verb(core_ptr core, std::chrono::milliseconds deadline)
 {
-    return detail::verbs::shutdown(std::move(core), deadline);
+    return detail::operations::shutdown(std::move(core), deadline);
 }
 
 } // namespace colock

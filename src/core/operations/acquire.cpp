@@ -1,16 +1,16 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/acquire_step.hpp"
 #include "core/operations/run_operation.hpp"
-#include "core/operations/verbs.hpp"
+#include "core/operations/operations.hpp"
 #include "core/state/core.hpp"
-#include "core/state/departure.hpp"
+#include "core/state/acquire_guard.hpp"
 #include "core/state/failures.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <utility>
 
-namespace colock::detail::verbs {
+namespace colock::detail::operations {
 
 namespace {
 
@@ -18,7 +18,7 @@ namespace {
 lease_clock::time_point begin_acquire(const core& self, record& wanted)
 {
     throw_if_refused(self, wanted);
-    throw_if_inherited(self, wanted);
+    throw_if_from_parent(self, wanted);
     prepare_token(self, wanted);
     return wanted.started = lease_clock::now();
 }
@@ -51,7 +51,7 @@ void send_single(core& self, const record::ptr& wanted, lease_clock::time_point 
     {
         const std::lock_guard guard(self.mutex);
         static_cast<void>(begin_attempt(*wanted, now, true));
-        self.trying.push_back(*wanted);
+        self.single_attempts.push_back(*wanted);
     }
     send_attempt(self, wanted, false);
 }
@@ -87,11 +87,11 @@ protected:
         started_ = begin_acquire(*core_, *wanted_);
         // Counted from before the first look at whether the locker is closed: a shutdown that has begun since waits for
         // it.
-        leaving_.begin(*core_, wanted_);
+        on_exit_.begin(*core_, wanted_);
         const step next = grant_at_once(*core_, wanted_, started_);
         if (next != step::granted) {
             throw_if_closed();
-            leaving_.takes_time();
+            on_exit_.enter_slow_path();
         }
         return next;
     }
@@ -102,14 +102,14 @@ protected:
     }
     [[nodiscard]] lock hand_out() noexcept
     {
-        leaving_.dismiss();
+        on_exit_.dismiss();
         return record::make_lock(std::move(wanted_), std::move(core_));
     }
 
     std::shared_ptr<core> core_;
     /// May be replaced by one that goes on for it.
     record::ptr wanted_;
-    departure leaving_;
+    acquire_guard on_exit_;
     lease_clock::time_point started_{};
 };
 
@@ -150,8 +150,8 @@ public:
             case step::again:
                 break;
             case step::yield:
-                return wait_for{wanted_.get(), waitable::outdated};
-            case step::park:
+                return wait_for{wanted_.get(), condition::outdated};
+            case step::async_wait:
             case step::wait:
                 return wait_for{wanted_.get(), seen};
             }
@@ -191,7 +191,7 @@ public:
     {
         if (is_granted_) {
             if (std::exchange(lets_others_run_, false))
-                return wait_for{wanted_.get(), waitable::outdated};
+                return wait_for{wanted_.get(), condition::outdated};
             return std::nullopt;
         }
         if (!std::exchange(is_under_way_, true)) {
@@ -201,10 +201,10 @@ public:
                     throw_failed(*why, context_of(*core_, *wanted_));
                 return std::nullopt;
             }
-            if (!wanted_->attempting.was_sent())
+            if (!wanted_->acquire.was_sent())
                 send_single(*core_, wanted_, started_);
         }
-        throw_if_inherited(*core_, *wanted_);
+        throw_if_from_parent(*core_, *wanted_);
         std::uint32_t seen = 0;
         const auto answer = take_answer(*core_, *wanted_, seen);
         // In this order: a grant that comes after this look moves the version.

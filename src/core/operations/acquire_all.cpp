@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/acquire_step.hpp"
 #include "core/operations/joint_attempt.hpp"
-#include "core/operations/verbs.hpp"
+#include "core/operations/operations.hpp"
 #include "core/state/core.hpp"
-#include "core/state/departure.hpp"
+#include "core/state/acquire_guard.hpp"
 #include "core/state/failures.hpp"
 #include "core/state/handles.hpp"
-#include "core/state/unscheduled.hpp"
+#include "core/state/timer_guard.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -18,7 +18,7 @@
 #include <optional>
 #include <ranges>
 
-namespace colock::detail::verbs {
+namespace colock::detail::operations {
 
 namespace {
 
@@ -55,14 +55,14 @@ std::vector<group_member> in_canonical_order(const core& self, std::vector<group
 bool lets_others_run(core& self, std::size_t grants)
 {
     const std::lock_guard guard(self.mutex);
-    return self.stats.grants % immediate_grants_in_a_row < grants;
+    return self.stats.grants % max_immediate_grants < grants;
 }
 
 /// Waits until that time. Ends early, with an exception, if the locker closes or the process has forked.
 asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, lease_clock::time_point until)
 {
-    const unscheduled at_end{*self, self->pausing};
-    parked place;
+    const timer_guard on_exit{*self, self->pausing};
+    wait_state place;
     place.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
@@ -73,9 +73,9 @@ asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, le
             self->timers.schedule(self->pausing, std::min(self->pausing.due, until));
             seen = self->pausing.version;
         }
-        throw_if_inherited(*self, wanted);
+        throw_if_from_parent(*self, wanted);
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        co_await self->park(self->pausing, place, seen);
+        co_await self->async_wait(self->pausing, place, seen);
     }
     if (self->closed_to_new)
         throw_shutting_down(*self, wanted);
@@ -85,13 +85,13 @@ asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, le
 struct candidate
 {
     record::ptr wanted;
-    departure leaving;
+    acquire_guard on_exit;
     /// When the lease ended before it was renewed for completion; zero: it was not.
     lease_clock::time_point renewed_from{};
 
-    candidate(core& owner, record::ptr subject) : wanted(std::move(subject)), leaving(owner, wanted)
+    candidate(core& owner, record::ptr subject) : wanted(std::move(subject)), on_exit(owner, wanted)
     {
-        leaving.takes_time();
+        on_exit.enter_slow_path();
     }
 };
 
@@ -195,7 +195,7 @@ void group_acquire::prepare_candidates()
         // In a list with both modes, max_holders is for the shared ones. A list of exclusive locks is refused with it.
         if (is_exclusive(member) && !all_exclusive)
             options.max_holders = 0;
-        auto wanted = verbs::prepare(core_, std::string(member.key), std::move(options), renewal::manual, true, group_);
+        auto wanted = operations::prepare(core_, std::string(member.key), std::move(options), renewal::manual, true, group_);
         throw_if_refused(*core_, *wanted);
         prepare_token(*core_, *wanted);
         wanted->started = schedule_.start();
@@ -220,13 +220,13 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
         asked.push_back(each.wanted);
     if (!attempt_all(*core_, asked, counts && schedule_.attempts() > 0))
         co_return true;
-    parked place;
+    wait_state place;
     place.ends_when_closed = true;
     for (const auto& each : asked) {
         std::uint32_t seen = 0;
         while (is_unanswered(*core_, *each, schedule_, seen)) {
             throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-            co_await core_->park(*each, place, seen);
+            co_await core_->async_wait(*each, place, seen);
         }
     }
     const auto refused = take_joint_answer(*core_, asked);
@@ -245,7 +245,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     if (counts)
         count_failure(failed, {.heard = true, .error = answer.error, .holder = answer.holder});
     if (answer.status == create_status::busy) {
-        asked.front()->attempting.first_is_counted();
+        asked.front()->acquire.first_is_counted();
     } else {
         // The same claims continue: where they were granted after all, they find their own grants.
         const bool is_unknown = answer.error->code == errc::outcome_unknown;
@@ -253,7 +253,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
             if (each.wanted->spent())
                 each.wanted = take_over_from(*core_, each.wanted);
             if (is_unknown)
-                each.wanted->attempting.first_looks();
+                each.wanted->acquire.first_looks();
         }
         const auto look = is_unknown ? saturating_add(lease_clock::now(), acquire_plan::look_delay(0))
                                      : lease_clock::time_point::max();
@@ -270,7 +270,7 @@ asio::awaitable<bool> group_acquire::acquire_in_order()
             continue;
         if (!co_await acquire_next(next))
             co_return false;
-        if (core_->can.immediate && ++acquired % immediate_grants_in_a_row == 0)
+        if (core_->can.immediate && ++acquired % max_immediate_grants == 0)
             co_await asio::post(asio::deferred);
     }
     co_return !has_lost();
@@ -282,7 +282,7 @@ asio::awaitable<bool> group_acquire::acquire_next(candidate& next)
     const bool is_first_attempt = &next == &candidates_.front() && schedule_.attempts() == 0;
     if (!is_first_attempt && next.wanted->where() == phase::acquiring && lease_clock::now() >= schedule_.deadline())
         throw_retries_ended(*core_, *next.wanted, schedule_, {.heard = true});
-    parked place;
+    wait_state place;
     place.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
@@ -296,9 +296,9 @@ asio::awaitable<bool> group_acquire::acquire_next(candidate& next)
         if (reached == step::wait)
             begin_wait();
         if (reached == step::yield)
-            seen = waitable::outdated;
+            seen = condition::outdated;
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        co_await core_->park(*next.wanted, place, seen);
+        co_await core_->async_wait(*next.wanted, place, seen);
     }
 }
 
@@ -306,13 +306,13 @@ asio::awaitable<bool> group_acquire::acquire_next(candidate& next)
 /// renewal that fails is repeated as any other.
 asio::awaitable<bool> group_acquire::renew_short_leases()
 {
-    const unscheduled at_end{*core_, progress_};
+    const timer_guard on_exit{*core_, progress_};
     wait_for(nullptr);
-    parked place;
+    wait_state place;
     place.ends_when_closed = true;
     for (std::uint32_t seen = 0; begin_renewals(seen);) {
         const record& first = *candidates_.front().wanted;
-        throw_if_inherited(*core_, first);
+        throw_if_from_parent(*core_, first);
         if (core_->closed_to_new)
             throw_shutting_down(*core_, first);
         if (lease_clock::now() >= schedule_.deadline()) {
@@ -320,14 +320,14 @@ asio::awaitable<bool> group_acquire::renew_short_leases()
             throw_retries_ended(*core_, first, schedule_, {.heard = true, .error = std::move(why)});
         }
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        co_await core_->park(progress_, place, seen);
+        co_await core_->async_wait(progress_, place, seen);
     }
     co_return !has_lost();
 }
 
 bool group_acquire::begin_renewals(std::uint32_t& seen)
 {
-    work todo;
+    deferred_actions actions;
     bool is_unanswered = false;
     {
         const std::lock_guard guard(core_->mutex);
@@ -338,25 +338,25 @@ bool group_acquire::begin_renewals(std::uint32_t& seen)
             record& held = *each.wanted;
             // The timer may be late.
             if (held.lease().has_ended(now))
-                static_cast<void>(core_->leased.report_loss(held, todo));
+                static_cast<void>(core_->leases.report_loss(held, actions));
             if (!is_short(each, now) ||
                 (each.renewed_from != lease_clock::time_point() && held.lease().ttl_bound() > each.renewed_from))
                 continue;
             is_unanswered = true;
             if (std::exchange(each.renewed_from, held.lease().ttl_bound()) == lease_clock::time_point())
-                core_->leased.start_renewal(held, now, todo);
+                core_->leases.start_renewal(held, now, actions);
         }
         is_unanswered = is_unanswered && !progress_.has_lost;
         core_->timers.schedule(progress_, schedule_.deadline());
         seen = progress_.version;
     }
-    todo.run(*core_);
+    actions.run(*core_);
     return is_unanswered;
 }
 
 bool group_acquire::complete()
 {
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(core_->mutex);
         const auto now = lease_clock::now();
@@ -364,11 +364,11 @@ bool group_acquire::complete()
             !std::ranges::all_of(candidates_, [&](const candidate& each) { return is_long_enough(each, now); }))
             return false;
         for (auto& each : candidates_)
-            core_->leased.hand_out(*each.wanted, renews_, max_hold_, now);
+            core_->leases.hand_out(*each.wanted, renews_, max_hold_, now);
         if (std::exchange(waits_, false))
-            core_->leased.end_wait(schedule_.start());
+            core_->leases.end_wait(schedule_.start());
     }
-    todo.run(*core_);
+    actions.run(*core_);
     return true;
 }
 
@@ -377,7 +377,7 @@ lock_group group_acquire::make_group()
     std::vector<lock> locks;
     locks.reserve(candidates_.size());
     for (auto& each : candidates_) {
-        each.leaving.dismiss();
+        each.on_exit.dismiss();
         locks.push_back(record::make_lock(std::move(each.wanted), std::shared_ptr(core_)));
     }
     return core::handles::make_group(core_, group_, std::move(locks));
@@ -399,7 +399,7 @@ asio::awaitable<void> group_acquire::start_again()
     const auto requests_for = [](const candidate& each) { return each.wanted->attempts_made.load(); };
     const std::size_t most_requests = std::ranges::max(candidates_ | std::views::transform(requests_for));
     give_back();
-    throw_if_inherited(*core_, *failed);
+    throw_if_from_parent(*core_, *failed);
     if (core_->closed_to_new)
         throw_shutting_down(*core_, *failed);
     const auto why =

@@ -3,7 +3,7 @@
 
 #include "core/state/core.hpp"
 #include "core/state/failures.hpp"
-#include "core/state/letting_go.hpp"
+#include "core/state/background_release.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -33,12 +33,12 @@ void judge(core& self, const record::ptr& wanted, retry_schedule& schedule, crea
     subject.outcome().error.reset();
     switch (outcome.status) {
     case create_status::granted:
-        counts = subject.attempting.found_failing(now, true);
+        counts = subject.acquire.found_failing(now, true);
         subject.outcome().error = too_late_to_use();
         take_back_late_grant(self, wanted, now);
         break;
     case create_status::busy:
-        counts = subject.attempting.found_busy(now, now - subject.sent(),
+        counts = subject.acquire.found_busy(now, now - subject.sent(),
             outcome.retry_after > lease_clock::duration::zero() ? saturating_add(now, outcome.retry_after)
                                                                 : lease_clock::time_point::max());
         subject.outcome().holder = std::move(outcome.holder);
@@ -46,7 +46,7 @@ void judge(core& self, const record::ptr& wanted, retry_schedule& schedule, crea
     case create_status::failed:
         if (!may_be_tried_again(outcome.error->code))
             throw_failed(*outcome.error, context_of(self, subject));
-        counts = subject.attempting.found_failing(now, outcome.error->code == errc::outcome_unknown);
+        counts = subject.acquire.found_failing(now, outcome.error->code == errc::outcome_unknown);
         subject.outcome().error = std::move(outcome.error);
         break;
     }
@@ -93,7 +93,7 @@ private:
     void unlock()
     {
         guard_.unlock();
-        todo_.run(self_);
+        actions_.run(self_);
     }
 
     core& self_;
@@ -101,7 +101,7 @@ private:
     retry_schedule& schedule_;
     const lease_clock::time_point now_;
     // Before the guard: what it owns is destroyed after the mutex is released.
-    work todo_;
+    deferred_actions actions_;
     std::unique_lock<light_mutex> guard_;
 };
 
@@ -112,12 +112,12 @@ step acquire_step::take(std::uint32_t& seen)
         return step::granted;
     if (!subject.place.queue && !subject.outcome_ready)
         // One whose outcome is unknown may hold the lock: others in the queue cannot be granted before it has asked.
-        self_.queues.enter(subject, subject.attempting.was_sent() || subject.tainted(), todo_.wakes);
+        self_.queues.enter(subject, subject.acquire.was_sent() || subject.in_doubt(), actions_.wakes);
     seen = subject.version;
     subject.place.open_to_hand_over = false;
     if (std::exchange(subject.outcome_ready, false))
         return judge_answer();
-    return carry_out(subject.attempting.next(now_, look(), schedule_));
+    return carry_out(subject.acquire.next(now_, look(), schedule_));
 }
 
 acquire_plan::view acquire_step::look() const
@@ -136,14 +136,14 @@ step acquire_step::carry_out(const acquire_plan::decision& next)
     switch (next.what) {
     case acquire_plan::action::await_answer:
         self_.timers.schedule(*wanted_, next.until);
-        return step::park;
+        return step::async_wait;
     case acquire_plan::action::send:
         return send(next.counts);
     case acquire_plan::action::count:
         count_failure();
         return next.yields ? step::yield : step::again;
     case acquire_plan::action::yield:
-        wanted_->attempting.yielded();
+        wanted_->acquire.yielded();
         unlock();
         return step::yield;
     case acquire_plan::action::wait:
@@ -163,19 +163,19 @@ step acquire_step::send(bool counts)
     const bool listens = begin_attempt(*wanted_, now_, counts);
     unlock();
     send_attempt(self_, wanted_, listens);
-    return self_.can.immediate ? step::again : step::park;
+    return self_.can.immediate ? step::again : step::async_wait;
 }
 
 step acquire_step::wait(const acquire_plan::decision& next)
 {
     record& subject = *wanted_;
-    const bool counts = !subject.attempting.has_waited() && !subject.incomplete;
+    const bool counts = !subject.acquire.has_waited() && !subject.incomplete;
     // Who waits after an error is not told that the lock is busy.
-    const bool fails = subject.place.is_head && subject.attempting.was_sent() && subject.outcome().error;
+    const bool fails = subject.place.is_head && subject.acquire.was_sent() && subject.outcome().error;
     if (self_.options.observer && !fails && !std::exchange(subject.place.told_waiting, true))
         self_.events.add({.what = lock_event::kind::waiting, .subject = wanted_});
     self_.timers.schedule(subject, next.until);
-    const std::uint32_t number = subject.attempting.waits(next.listens);
+    const std::uint32_t number = subject.acquire.waits(next.listens);
     // After all that may throw: it is counted out when it stops waiting.
     if (counts) {
         ++self_.stats.waits;
@@ -222,7 +222,7 @@ void acquire_step::count_failure()
 step next_step(core& self, record::ptr& wanted, retry_schedule& schedule, std::optional<lease_clock::time_point> now,
     std::uint32_t& seen)
 {
-    throw_if_inherited(self, *wanted);
+    throw_if_from_parent(self, *wanted);
     if (wanted->where() != phase::acquiring)
         return step::granted;
     if (self.closed_to_new.load(std::memory_order_relaxed))
@@ -247,7 +247,7 @@ record::ptr take_over_from(core& self, const record::ptr& spent)
         if (spent->place.queue)
             self.queues.change_places(*spent, *fresh);
     }
-    depart(self, spent);
+    abandon_acquire(self, spent);
     return fresh;
 }
 
@@ -255,7 +255,7 @@ bool begin_attempt(record& wanted, lease_clock::time_point now, bool counts)
 {
     wanted.sends_create();
     wanted.set_sent(now);
-    return wanted.attempting.sent(counts);
+    return wanted.acquire.sent(counts);
 }
 
 void send_attempt(core& self, const record::ptr& wanted, bool waits)
@@ -270,7 +270,7 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
     if (!self.can.immediate || self.options.observer ||
         (self.queues.may_have(wanted->key_hash()) && is_queued(self, *wanted)) || self.closed_to_new.load())
         return step::again;
-    wanted->attempting.sent_at_once();
+    wanted->acquire.sent_at_once();
     wanted->set_sent(now);
     std::optional<create_outcome> outcome;
     self.backend->start_create(wanted, completion<create_outcome>::into(outcome));
@@ -287,15 +287,15 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
         wanted->left_trace = true;
         return step::again;
     }
-    self.leased.hold(*wanted, outcome->fence);
+    self.leases.hold(*wanted, outcome->fence);
     if (wanted->loss_before_grant) {
-        work todo;
-        self.leased.hear_of_grant(*wanted, todo);
+        deferred_actions actions;
+        self.leases.hear_of_grant(*wanted, actions);
         guard.unlock();
-        todo.run(self);
+        actions.run(self);
         return step::granted;
     }
-    return self.stats.grants % immediate_grants_in_a_row == 0 ? step::yield : step::granted;
+    return self.stats.grants % max_immediate_grants == 0 ? step::yield : step::granted;
 }
 
 void prepare_token(const core& self, const record& wanted)

@@ -18,7 +18,7 @@ enum class step : unsigned char
     again,
     yield,
     /// Until an attempt is answered.
-    park,
+    async_wait,
     /// Until the lock may be free.
     wait,
 };
@@ -38,7 +38,7 @@ enum class step : unsigned char
 [[nodiscard]] step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_point now);
 
 /// An uncontended acquire in memory never suspends; every so often it lets others run.
-inline constexpr unsigned immediate_grants_in_a_row = 64;
+inline constexpr unsigned max_immediate_grants = 64;
 
 /// What may fail is done while there is nothing to take back: a backend that does not answer at once needs a token.
 void prepare_token(const core& self, const record& wanted);

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/breaking.hpp"
 #include "core/operations/query.hpp"
-#include "core/operations/verbs.hpp"
+#include "core/operations/operations.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"
 #include "core/state/failures.hpp"
@@ -16,7 +16,7 @@
 #include <set>
 #include <string_view>
 
-namespace colock::detail::verbs {
+namespace colock::detail::operations {
 
 namespace {
 
@@ -206,7 +206,7 @@ std::vector<held_lock> held_locks(core& self)
     std::vector<held_lock> result;
     const std::lock_guard guard(self.mutex);
     const auto now = lease_clock::now();
-    for (const record& held : self.leased.all()) {
+    for (const record& held : self.leases.all()) {
         const auto ends = held.lease().valid_until();
         if (ends <= now || held.incomplete)
             continue;
@@ -238,7 +238,7 @@ locker_stats stats(core& self)
         result = self.stats;
         // An expiry is noticed by nobody unless somebody listens.
         const auto now = lease_clock::now();
-        result.held = static_cast<std::uint64_t>(std::count_if(self.leased.all().begin(), self.leased.all().end(),
+        result.held = static_cast<std::uint64_t>(std::count_if(self.leases.all().begin(), self.leases.all().end(),
             [now](const record& held) { return !held.incomplete && now < held.lease().valid_until(); }));
     }
     result.unproven += self.backend->unproven();

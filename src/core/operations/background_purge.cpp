@@ -3,9 +3,9 @@
 
 #include <colock/locker.hpp>
 
-#include "core/operations/verbs.hpp"
+#include "core/operations/operations.hpp"
 #include "core/state/core.hpp"
-#include "core/state/unscheduled.hpp"
+#include "core/state/timer_guard.hpp"
 #include "util/jitter.hpp"
 #include "util/strand.hpp"
 
@@ -36,7 +36,7 @@ milliseconds ttl_of_turn(const core& self)
 record::ptr ask_for_turn(const std::shared_ptr<core>& self)
 {
     // Whatever the defaults of other locks are.
-    return verbs::prepare(self, locker::purge_key,
+    return operations::prepare(self, locker::purge_key,
         {.ttl = ttl_of_turn(*self), .comment = "purges in the background", .max_hold = self->limits.max_ttl},
         renewal::manual, false);
 }
@@ -47,17 +47,17 @@ asio::awaitable<void> sweep(std::shared_ptr<core> self, lock& turn)
     do {
         if (turn.expires_at() - lease_clock::now() < ttl_of_turn(*self) / 2)
             co_await turn.extend(ttl_of_turn(*self));
-        cursor = co_await verbs::purge_step(self, self->options.purge->limit, std::move(cursor));
+        cursor = co_await operations::purge_step(self, self->options.purge->limit, std::move(cursor));
     } while (!cursor.empty() && turn.held() && !self->closed_to_new);
 }
 
 /// False if it has ended before, because no new acquire may begin any more.
 asio::awaitable<bool> rest(std::shared_ptr<core> self, lease_clock::duration span)
 {
-    notice over;
-    const unscheduled at_end{*self, over};
+    plain_condition over;
+    const timer_guard on_exit{*self, over};
     const auto until = saturating_add(lease_clock::now(), span);
-    parked place;
+    wait_state place;
     place.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
@@ -70,7 +70,7 @@ asio::awaitable<bool> rest(std::shared_ptr<core> self, lease_clock::duration spa
             self->timers.schedule(over, until);
             seen = over.version;
         }
-        co_await self->park(over, place, seen);
+        co_await self->async_wait(over, place, seen);
     }
 }
 
@@ -104,7 +104,7 @@ asio::awaitable<void> purge_in_background(std::shared_ptr<core> self)
     do {
         try {
             if (!turn || !turn->held())
-                turn = co_await verbs::try_acquire(self, ask_for_turn(self));
+                turn = co_await operations::try_acquire(self, ask_for_turn(self));
             if (turn)
                 co_await sweep(self, *turn);
             trouble.withdraw();

@@ -12,7 +12,7 @@ std::vector<record::ptr> held_of(core& self, const concerns& which)
 {
     std::vector<record::ptr> found;
     const std::lock_guard guard(self.mutex);
-    for (record& held : self.leased.all()) {
+    for (record& held : self.leases.all()) {
         if (which(held))
             found.emplace_back(&held);
     }
@@ -21,27 +21,27 @@ std::vector<record::ptr> held_of(core& self, const concerns& which)
 
 void on_broken(core& self, const concerns& which, const std::vector<record::ptr>& held_before, bool succeeded)
 {
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(self.mutex);
         for (const auto& held : held_before) {
             if (succeeded && held->where() == phase::held)
-                self.leased.begin_end(*held, lost_reason::broken, todo);
+                self.leases.begin_end(*held, lost_reason::broken, actions);
         }
         // An immediate backend reports the claims that it breaks.
         if (!self.can.immediate) {
-            for (record& held : self.leased.all()) {
+            for (record& held : self.leases.all()) {
                 if (which(held))
-                    self.leased.verify(held, todo);
+                    self.leases.verify(held, actions);
             }
             const auto verify_if_granted = [&](record& wanted) {
                 wanted.is_to_be_verified |= wanted.under_way == operation::create && which(wanted);
             };
             self.queues.for_each(verify_if_granted);
-            std::for_each(self.trying.begin(), self.trying.end(), verify_if_granted);
+            std::for_each(self.single_attempts.begin(), self.single_attempts.end(), verify_if_granted);
         }
     }
-    todo.run(self);
+    actions.run(self);
 }
 
 } // namespace colock::detail

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/breaking.hpp"
 #include "core/operations/query.hpp"
-#include "core/operations/verbs.hpp"
+#include "core/operations/operations.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"
 #include "core/state/handles.hpp"
@@ -123,7 +123,7 @@ void may_stand(core& self, const std::vector<record::ptr>& own, milliseconds ttl
 asio::awaitable<std::vector<lock_status>> extend_all_of(
     std::shared_ptr<core> self, std::string id, milliseconds ttl, std::vector<record::ptr> own)
 {
-    detail::verbs::check_new_ttl(*self, ttl, context_of(*self, id));
+    detail::operations::check_new_ttl(*self, ttl, context_of(*self, id));
     if (!self->can.extends_groups) {
         auto context = context_of(*self, id);
         context.detail += ": " + self->backend_name() + " extends a lock for its own session alone; extend its handle";
@@ -149,12 +149,12 @@ asio::awaitable<reports> extend_group(
         co_return reports();
     // All of them before any is extended: what is done by halves has to be reported, not thrown.
     for (const auto& each : own)
-        detail::verbs::check_extend(*self, *each, ttl);
+        detail::operations::check_extend(*self, *each, ttl);
     auto told = reports_of(own);
     std::vector<lock_status> others;
     if (by_id)
         others = co_await extend_all_of(self, std::move(id), ttl, own);
-    tell(told, co_await detail::verbs::extend_each(std::move(self), std::move(own), ttl));
+    tell(told, co_await detail::operations::extend_each(std::move(self), std::move(own), ttl));
     leave_out(told, others);
     append(told, std::move(others));
     co_return told;
@@ -166,7 +166,7 @@ asio::awaitable<reports> release_group(std::shared_ptr<core> self, std::string i
         co_return reports();
     auto own = newest_first(locks);
     auto told = reports_of(own);
-    tell(told, co_await detail::verbs::release_each(self, std::move(own)));
+    tell(told, co_await detail::operations::release_each(self, std::move(own)));
     if (!by_id)
         co_return told;
     if (self->dead)
@@ -182,7 +182,7 @@ asio::awaitable<reports> release_group(std::shared_ptr<core> self, std::string i
 
 } // namespace
 
-lock_group detail::verbs::group(std::shared_ptr<core> self, std::string id)
+lock_group detail::operations::group(std::shared_ptr<core> self, std::string id)
 {
     const auto refuse = [&](errc code, std::string why) {
         throw validation_error(code, {.backend = self->backend_name(), .detail = std::move(why)});
@@ -237,8 +237,8 @@ asio::awaitable<void> lock_group::acquire(std::string key, acquire_options optio
                                                           .detail = "the group has this key already, and would wait "
                                                                     "for itself; use the lock that it has"});
     }
-    auto wanted = detail::verbs::prepare(core_, std::move(key), std::move(options), renewal::manual, true, id_);
-    locks_.push_back(co_await detail::verbs::acquire(core_, std::move(wanted)));
+    auto wanted = detail::operations::prepare(core_, std::move(key), std::move(options), renewal::manual, true, id_);
+    locks_.push_back(co_await detail::operations::acquire(core_, std::move(wanted)));
 }
 
 lock lock_group::take(std::string_view key)

@@ -1,17 +1,17 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/run_operation.hpp"
-#include "core/operations/verbs.hpp"
+#include "core/operations/operations.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"
 #include "core/state/failures.hpp"
-#include "core/state/letting_go.hpp"
+#include "core/state/background_release.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
-namespace colock::detail::verbs {
+namespace colock::detail::operations {
 
 namespace {
 
@@ -22,7 +22,7 @@ public:
     leaves_rest_to_core(core& self, record& ending) : self_(self), ending_(ending) {}
     leaves_rest_to_core(const leaves_rest_to_core&) = delete;
     leaves_rest_to_core& operator=(const leaves_rest_to_core&) = delete;
-    ~leaves_rest_to_core() { let_go(self_, ending_); }
+    ~leaves_rest_to_core() { release_in_background(self_, ending_); }
 
 private:
     core& self_;
@@ -158,10 +158,10 @@ asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self
     std::vector<error_code> failures(ending.size());
     for (std::size_t i = 0; i < ending.size(); ++i)
         begun[i] = begin_release_if_held(*self, *ending[i], seen[i]);
-    parked place;
+    wait_state place;
     for (std::size_t i = 0; i < ending.size(); ++i) {
         for (bool waits = begun[i].waits; waits; waits = must_await_answer(*self, *ending[i], seen[i]))
-            co_await self->park(*ending[i], place, seen[i]);
+            co_await self->async_wait(*ending[i], place, seen[i]);
     }
     for (std::size_t i = 0; i < ending.size(); ++i) {
         try {
@@ -207,10 +207,10 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
         context.detail = std::string("its lease had ended: ") + to_string(reason);
         throw extend_error(errc::not_held, std::move(context));
     };
-    work todo;
+    deferred_actions actions;
     {
         std::unique_lock guard(self.mutex);
-        if (self.is_deaf()) {
+        if (self.is_backend_gone()) {
             guard.unlock();
             throw extend_error(errc::shutting_down, context_of(self, subject));
         }
@@ -222,7 +222,7 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
         const auto now = lease_clock::now();
         if (subject.lease().has_ended(now)) {
             guard.unlock();
-            const auto reason = leases::end_of(subject, now);
+            const auto reason = lease_table::end_of(subject, now);
             self.declare_lost(held, reason);
             not_held(reason);
         }
@@ -230,13 +230,13 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
         if (subject.under_way != operation::none)
             return false;
         subject.set_sent(now);
-        self.leased.expect(subject, ttl, todo);
+        self.leases.expect(subject, ttl, actions);
         subject.under_way = operation::extend;
         subject.extension().ttl = ttl;
         subject.extension().result = result;
-        self.leased.reschedule(subject);
+        self.leases.reschedule(subject);
     }
-    todo.run(self);
+    actions.run(self);
     self.backend->start_extend(held, ttl, completion<extend_outcome>::bind<&record::on_extended>(held));
     return true;
 }
@@ -246,11 +246,11 @@ bool await_result(
     core& self, record& held, const std::optional<Outcome>& result, lease_clock::time_point until, std::uint32_t& seen)
 {
     const std::lock_guard guard(self.mutex);
-    if (result || held.where() == phase::ended || self.is_deaf() || lease_clock::now() >= until)
+    if (result || held.where() == phase::ended || self.is_backend_gone() || lease_clock::now() >= until)
         return false;
     held.answer_by = std::min(held.answer_by, until);
     if (held.where() == phase::held)
-        self.leased.reschedule(held);
+        self.leases.reschedule(held);
     else
         self.timers.schedule(held, std::min(held.back().retry_at, held.answer_by));
     seen = held.version;
@@ -357,17 +357,17 @@ asio::awaitable<std::vector<error_code>> extend_each(
     for (std::size_t i = 0; i < held.size(); ++i)
         begin(i);
     const auto until = self->answer_deadline(lease_clock::now());
-    parked place;
+    wait_state place;
     for (std::size_t i = 0; i < held.size(); ++i) {
         auto deadline = until;
         for (; !all[i].begun && !failures[i]; begin(i)) {
-            co_await self->park(*held[i], place, all[i].seen);
+            co_await self->async_wait(*held[i], place, all[i].seen);
             deadline = self->answer_deadline(lease_clock::now());
         }
         if (failures[i])
             continue;
         while (await_result(*self, *held[i], *all[i].result, deadline, all[i].seen))
-            co_await self->park(*held[i], place, all[i].seen);
+            co_await self->async_wait(*held[i], place, all[i].seen);
         try {
             report_extended(*self, *held[i], *all[i].result);
         } catch (const extend_error& failed) {
@@ -392,7 +392,7 @@ query_start begin_is_valid(core& self, const record::ptr& held,
 {
     {
         const std::lock_guard guard(self.mutex);
-        if (self.is_deaf())
+        if (self.is_backend_gone())
             return query_start::no_context;
         if (held->where() != phase::held)
             return query_start::ended;
@@ -506,7 +506,7 @@ private:
     void reschedule()
     {
         if (held_->where() == phase::held)
-            core_->leased.reschedule(*held_);
+            core_->leases.reschedule(*held_);
     }
 
     std::optional<lost_reason> reason_;

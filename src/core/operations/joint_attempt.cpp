@@ -37,14 +37,14 @@ bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_ret
     std::vector<claim_ptr> claims(wanted.begin(), wanted.end());
     completion<create_all_outcome> done([wanted](create_all_outcome outcome) { tell(wanted, std::move(outcome)); });
     {
-        work todo;
+        deferred_actions actions;
         const auto now = lease_clock::now();
         const std::lock_guard guard(self.mutex);
         if (std::ranges::any_of(wanted, [&](const auto& each) { return self.queues.find(*each) != nullptr; }))
             return false;
         // Each is alone in its queue, so that nobody is woken.
         for (const auto& each : wanted)
-            self.queues.enter(*each, false, todo.wakes);
+            self.queues.enter(*each, false, actions.wakes);
         for (const auto& each : wanted) {
             each->sends_create();
             each->set_sent(now);
@@ -58,7 +58,7 @@ bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_ret
 
 bool is_unanswered(core& self, record& asked, const retry_schedule& schedule, std::uint32_t& seen)
 {
-    throw_if_inherited(self, asked);
+    throw_if_from_parent(self, asked);
     std::optional<last_answer> last;
     {
         const auto now = lease_clock::now();
@@ -80,7 +80,7 @@ bool is_unanswered(core& self, record& asked, const retry_schedule& schedule, st
 std::optional<joint_refusal> take_joint_answer(core& self, const std::vector<record::ptr>& asked)
 {
     std::optional<joint_refusal> refused;
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(self.mutex);
         for (std::size_t i = 0; i < asked.size(); ++i) {
@@ -93,12 +93,12 @@ std::optional<joint_refusal> take_joint_answer(core& self, const std::vector<rec
             each.outcome().error.reset();
             each.attempts_made.store(0, std::memory_order_relaxed);
             if (i > 0)
-                self.queues.leave(each, todo.wakes);
+                self.queues.leave(each, actions.wakes);
         }
         if (auto* const queue = asked.front()->place.queue; refused && queue)
             queue->answer = {.heard = true, .error = refused->answer.error};
     }
-    todo.run(self);
+    actions.run(self);
     return refused;
 }
 

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/operations/verbs.hpp"
+#include "core/operations/operations.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"
 
-namespace colock::detail::verbs {
+namespace colock::detail::operations {
 
 using namespace std::chrono_literals;
 

@@ -3,7 +3,7 @@
 
 #include "core/state/core.hpp"
 #include "core/state/failures.hpp"
-#include "core/state/unscheduled.hpp"
+#include "core/state/timer_guard.hpp"
 
 #include <functional>
 #include <memory>
@@ -14,7 +14,7 @@ namespace colock::detail {
 
 /// One question to the backend that belongs to no claim.
 template <class Outcome>
-struct query_state : notice
+struct query_state : plain_condition
 {
     std::optional<Outcome> outcome;
     bool closed = false;
@@ -36,25 +36,25 @@ template <class Outcome>
             return;
         if (on_answer)
             on_answer(*owner, outcome);
-        work todo;
+        deferred_actions actions;
         {
             const std::lock_guard guard(owner->mutex);
             if (!state->closed)
                 state->outcome = std::move(outcome);
-            state->notify(todo.wakes);
+            state->notify(actions.wakes);
         }
-        todo.run(*owner);
+        actions.run(*owner);
     });
-    const unscheduled at_end{*self, *state};
+    const timer_guard on_exit{*self, *state};
     const auto until = self->answer_deadline(began);
-    parked place;
+    wait_state place;
     std::optional<Outcome> answer;
     for (;;) {
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex);
             // After a time-out the question is closed.
-            state->closed = state->outcome || self->is_deaf() || lease_clock::now() >= until;
+            state->closed = state->outcome || self->is_backend_gone() || lease_clock::now() >= until;
             if (state->closed) {
                 answer = std::move(state->outcome);
                 break;
@@ -62,7 +62,7 @@ template <class Outcome>
             self->timers.schedule(*state, until);
             seen = state->version;
         }
-        co_await self->park(*state, place, seen);
+        co_await self->async_wait(*state, place, seen);
     }
     if (!answer)
         answer.emplace().error = unanswered(*self);

@@ -5,7 +5,7 @@
 
 #include "core/operations/relay.hpp"
 #include "core/state/core.hpp"
-#include "core/state/parking.hpp"
+#include "core/state/waiter.hpp"
 #include "util/context_service.hpp"
 
 #include <boost/asio/any_completion_executor.hpp>
@@ -49,7 +49,7 @@ namespace colock::detail {
 /// A change of `source` since its version was `seen`.
 struct wait_for
 {
-    waitable* source;
+    condition* source;
     std::uint32_t seen;
 };
 
@@ -58,7 +58,7 @@ asio::awaitable<typename Operation::result_type> await_operation(Arguments... ar
 {
     Operation running(std::move(arguments)...);
     if (!running.begin()) {
-        parked place;
+        wait_state place;
         place.ends_when_closed = Operation::ends_when_closed;
         // Nothing is sent after a cancellation, nor is anything waited for.
         if constexpr (Operation::checks_cancellation)
@@ -66,7 +66,7 @@ asio::awaitable<typename Operation::result_type> await_operation(Arguments... ar
         while (const auto next = running.advance()) {
             if constexpr (Operation::checks_cancellation)
                 throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-            co_await running.owner().park(*next->source, place, next->seen);
+            co_await running.owner().async_wait(*next->source, place, next->seen);
         }
     }
     co_return running.result();
@@ -248,7 +248,7 @@ private:
     asio::any_io_executor executor_;
     std::optional<Completion> completion_;
     std::optional<Operation> running_;
-    parked how_;
+    wait_state how_;
     bool is_starting_ = true;
 };
 

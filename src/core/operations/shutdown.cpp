@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/operations/verbs.hpp"
+#include "core/operations/operations.hpp"
 #include "core/state/core.hpp"
-#include "core/state/unscheduled.hpp"
+#include "core/state/timer_guard.hpp"
 
 #include <algorithm>
 
-namespace colock::detail::verbs {
+namespace colock::detail::operations {
 
 namespace {
 
@@ -25,7 +25,7 @@ void detach_from_backend(core& self, lease_clock::duration patience, completion<
         self.backend->cancel_close();
 }
 
-struct close_state : notice
+struct close_state : plain_condition
 {
     bool over = false;
 };
@@ -38,16 +38,16 @@ asio::awaitable<void> close_backend(
         const auto owner = weak.lock();
         if (!owner)
             return;
-        work todo;
+        deferred_actions actions;
         {
             const std::lock_guard guard(owner->mutex);
             state->over = true;
-            state->notify(todo.wakes);
+            state->notify(actions.wakes);
         }
-        todo.run(*owner);
+        actions.run(*owner);
     });
-    const unscheduled at_end{*self, *state};
-    parked place;
+    const timer_guard on_exit{*self, *state};
+    wait_state place;
     for (;;) {
         std::uint32_t seen = 0;
         {
@@ -57,7 +57,7 @@ asio::awaitable<void> close_backend(
             self->timers.schedule(*state, until);
             seen = state->version;
         }
-        co_await self->park(*state, place, seen);
+        co_await self->async_wait(*state, place, seen);
     }
 }
 
@@ -68,11 +68,11 @@ void report_undecided(core& self, std::vector<std::string>& keys)
     const auto add = [&](const record& wanted) {
         const bool is_granted = wanted.outcome_ready && wanted.outcome().status == create_status::granted;
         const bool keeps_a_place = wanted.left_trace && self.can.fifo && !self.can.immediate;
-        if (wanted.under_way != operation::none || wanted.tainted() || is_granted || keeps_a_place)
+        if (wanted.under_way != operation::none || wanted.in_doubt() || is_granted || keeps_a_place)
             keys.push_back(wanted.key());
     };
     self.queues.for_each(add);
-    std::for_each(self.trying.begin(), self.trying.end(), add);
+    std::for_each(self.single_attempts.begin(), self.single_attempts.end(), add);
 }
 
 /// What ends inside a call that another thread has made takes no time, but the thread may be paused: it gets so much of
@@ -89,19 +89,19 @@ unsigned calls_under_way(const core& self) noexcept
 shutdown_report end_shutdown(core& self)
 {
     shutdown_report report;
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(self.mutex);
-        for (record& held : self.leased.all()) {
+        for (record& held : self.leases.all()) {
             report.still_running.push_back(held.key());
             held.plan.left_to_its_ttl();
-            self.leased.reschedule(held);
+            self.leases.reschedule(held);
         }
-        report.unsettled = self.cleaning.leave_behind(todo);
+        report.unsettled = self.cleanup.leave_behind(actions);
         report_undecided(self, report.unsettled);
         report.unproven = self.stats.unproven;
     }
-    todo.run(self);
+    actions.run(self);
     return report;
 }
 
@@ -109,7 +109,7 @@ shutdown_report end_shutdown(core& self)
 
 void orphan(core& self)
 {
-    self.news.begin(shutdown_news::what::waiters);
+    self.notifier.begin(shutdown_notifier::what::waiters);
     detach_from_backend(self, self.options.operation_timeout, [](closed) {});
 }
 
@@ -118,31 +118,31 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
     const auto now = lease_clock::now();
     const auto until = saturating_add(now, deadline);
     const auto calls_end_by = now + call_patience;
-    self->news.begin(shutdown_news::what::waiters_and_leases);
-    const unscheduled at_end{*self, self->cleaning.drained()};
+    self->notifier.begin(shutdown_notifier::what::waiters_and_leases);
+    const timer_guard on_exit{*self, self->cleanup.drained()};
     // Only those that were waited for: a call that has begun since is about to be refused.
     unsigned unfinished_calls = 0;
-    parked place;
+    wait_state place;
     for (;;) {
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex);
             // To tell those who wait takes no time.
-            const bool still_tells = self->news.still_tells();
+            const bool still_tells = self->notifier.still_tells();
             const bool others_call = calls_under_way(*self) != 0;
-            if (self->leased.all().empty() && self->cleaning.empty() && self->acquiring == 0 && !others_call &&
+            if (self->leases.all().empty() && self->cleanup.empty() && self->acquiring == 0 && !others_call &&
                 !still_tells)
                 break;
             const auto ends_at = others_call ? std::max(until, calls_end_by) : until;
             if (lease_clock::now() < ends_at && !self->dead) {
-                self->timers.schedule(self->cleaning.drained(), std::min(self->cleaning.drained().due, ends_at));
+                self->timers.schedule(self->cleanup.drained(), std::min(self->cleanup.drained().due, ends_at));
             } else if (!still_tells && !(self->dead && others_call)) {
                 unfinished_calls = calls_under_way(*self);
                 break;
             }
-            seen = self->cleaning.drained().version;
+            seen = self->cleanup.drained().version;
         }
-        co_await self->park(self->cleaning.drained(), place, seen);
+        co_await self->async_wait(self->cleanup.drained(), place, seen);
     }
     auto report = end_shutdown(*self);
     report.unfinished_calls = unfinished_calls;

@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/detail/body.hpp>
 
-#include "core/operations/verbs.hpp"
+#include "core/operations/operations.hpp"
 #include "core/state/core.hpp"
 #include "core/state/failures.hpp"
 #include "core/state/handles.hpp"
-#include "core/state/letting_go.hpp"
+#include "core/state/background_release.hpp"
 #include "util/strand.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -26,36 +26,36 @@ namespace {
 /// Why it may not begin at all, if the lease has ended already.
 std::optional<lost_reason> body_begins(core& self, record& held)
 {
-    work todo;
+    deferred_actions actions;
     std::optional<lost_reason> lost;
     {
         const std::lock_guard guard(self.mutex);
-        lost = self.leased.report_loss(held, todo);
+        lost = self.leases.report_loss(held, actions);
         if (!lost && self.dead) {
             // Nobody would renew the lease, or tell the body that it ends.
             lost = lost_reason::shutting_down;
-            self.leased.begin_end(held, *lost, todo);
+            self.leases.begin_end(held, *lost, actions);
         }
         if (held.where() == phase::held) {
             held.plan.body_begins();
-            self.leased.reschedule(held);
+            self.leases.reschedule(held);
         }
     }
-    todo.run(self);
+    actions.run(self);
     return lost;
 }
 
 /// Why the result of the body cannot stand; nothing if the lease stood until now, or the body itself ended it.
 std::optional<lost_reason> body_ends(core& self, record& held)
 {
-    work todo;
+    deferred_actions actions;
     std::optional<lost_reason> lost;
     {
         const std::lock_guard guard(self.mutex);
         held.plan.body_ends();
-        lost = self.leased.report_loss(held, todo);
+        lost = self.leases.report_loss(held, actions);
     }
-    todo.run(self);
+    actions.run(self);
     return lost == lost_reason::released ? std::nullopt : lost;
 }
 
@@ -140,7 +140,7 @@ private:
     [[nodiscard]] unsigned count_reasons() noexcept
     {
         const auto& ended = held_->end_reason;
-        if (ended && core_->news.ends_leases())
+        if (ended && core_->notifier.ends_leases())
             held_->told_of_shutdown = true;
         const bool lost = ended && *ended != lost_reason::released;
         // Without a context there is no timer that could tell of a loss.
@@ -152,7 +152,7 @@ private:
     record::ptr held_;
     asio::any_io_executor strand_;
     asio::cancellation_signal signal_;
-    parked place_;
+    wait_state place_;
     unsigned cancelled_for_ = 0;
     bool has_waited_ = false;
     bool has_ended_ = false;
@@ -163,7 +163,7 @@ struct released_at_end
 {
     std::shared_ptr<core> self;
     record::ptr held;
-    ~released_at_end() { let_go(*self, *held); }
+    ~released_at_end() { release_in_background(*self, *held); }
 };
 
 asio::awaitable<void> watch_body(body_watch::ptr watch, body_ref body, lock& held)
@@ -189,8 +189,8 @@ asio::awaitable<std::exception_ptr> run_body(
         body_watch::ptr watch;
         ~end_of_watch() { watch->end(); }
     };
-    const end_of_watch at_end{body_watch::ptr(new body_watch(self, wanted, strand))};
-    const auto& watch = at_end.watch;
+    const end_of_watch on_exit{body_watch::ptr(new body_watch(self, wanted, strand))};
+    const auto& watch = on_exit.watch;
     if (auto callers_slot = (co_await asio::this_coro::cancellation_state).slot(); callers_slot.is_connected()) {
         callers_slot.assign([watch](asio::cancellation_type type) {
             if (type != asio::cancellation_type::none)
@@ -216,12 +216,12 @@ std::exception_ptr call_body(body_ref body, lock& held)
 /// Ends early when the caller is cancelled: the release goes on in the background.
 asio::awaitable<void> release_after_body(std::shared_ptr<core> self, record::ptr held)
 {
-    parked place;
+    wait_state place;
     std::uint32_t seen = 0;
     for (bool waits = begin_release(*self, *held, &seen).waits; waits; waits = must_await_answer(*self, *held, seen)) {
         if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
             co_return;
-        co_await self->park(*held, place, seen, asio::as_tuple(asio::deferred));
+        co_await self->async_wait(*held, place, seen, asio::as_tuple(asio::deferred));
     }
 }
 
@@ -268,8 +268,8 @@ failure_ptr renewal_failure(core& self, record& held, lost_reason reason)
 
 asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key, acquire_options options, body_ref body)
 {
-    lock held = co_await verbs::acquire(
-        self, verbs::prepare(self, std::move(key), std::move(options), renewal::automatic, true));
+    lock held = co_await operations::acquire(
+        self, operations::prepare(self, std::move(key), std::move(options), renewal::automatic, true));
     // The claim that was granted need not be the one that was prepared. The body may move the handle away.
     const record::ptr granted(&core::handles::record_of(held));
     const released_at_end end{self, granted};

@@ -96,11 +96,11 @@ void release_then_create(adapter& backend, claim_ptr held, claim_ptr next, compl
             std::move(claim), [end = std::move(end), released = std::move(released)](
                                   create_outcome outcome) mutable { end({std::move(released), std::move(outcome)}); });
     };
-    const bool tainted = held->tainted();
+    const bool in_doubt = held->in_doubt();
     auto released = [created, next = std::move(next), done = std::move(done)](release_outcome outcome) mutable {
         created(std::move(next), std::move(done), std::move(outcome));
     };
-    if (tainted)
+    if (in_doubt)
         backend.start_abandon(std::move(held), std::move(released));
     else
         backend.start_release(std::move(held), std::move(released));
@@ -281,7 +281,7 @@ void adapter::notify_ready(lease_clock::time_point connected_at) noexcept
 
 void adapter::notify_unreachable(failure_ptr why, std::string_view address) noexcept
 {
-    const std::pair news(why->cause ? why->cause : why->code, std::string(address));
+    const std::pair notifier(why->cause ? why->cause : why->code, std::string(address));
     std::vector<std::shared_ptr<observer>> told;
     bool is_lost = false;
     {
@@ -290,14 +290,14 @@ void adapter::notify_unreachable(failure_ptr why, std::string_view address) noex
         listeners_->trouble = std::move(why);
         for (auto& known : listeners_->known) {
             auto listener = known.who.lock();
-            if (!listener || std::ranges::find(known.heard, news) != known.heard.end())
+            if (!listener || std::ranges::find(known.heard, notifier) != known.heard.end())
                 continue;
-            known.heard.push_back(news);
+            known.heard.push_back(notifier);
             told.push_back(std::move(listener));
         }
     }
     for (const auto& listener : told)
-        listener->unreachable(name(), news.first, address);
+        listener->unreachable(name(), notifier.first, address);
     if (is_lost)
         listeners_->tell_contact(&contact_watcher::on_contact_lost);
 }

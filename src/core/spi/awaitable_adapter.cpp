@@ -272,7 +272,7 @@ asio::awaitable<hand_over_outcome> awaitable_adapter::do_hand_over(claim_ptr hel
     hand_over_outcome outcome;
     try {
         // Not as one conditional expression: GCC 14 then does both.
-        if (held->tainted())
+        if (held->in_doubt())
             outcome.released = co_await do_abandon(held);
         else
             outcome.released = co_await do_release(held);

@@ -21,11 +21,11 @@ void core::on_created(record& subject, create_outcome&& outcome)
 {
     if (outcome.status == create_status::failed)
         must_be_said(outcome.error);
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
         subject.under_way = operation::none;
-        if (subject.where() == phase::ended || subject.inherited())
+        if (subject.where() == phase::ended || subject.is_from_parent())
             return;
         const auto now = can.immediate ? time_point() : note_answer_time(subject, outcome.status);
         ++stats.attempts;
@@ -34,7 +34,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
             subject.attempts_made.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         const bool unknown = outcome.status == create_status::failed && outcome.error->code == errc::outcome_unknown;
         if (unknown) {
-            subject.taint();
+            subject.mark_in_doubt();
             // A repeated create sets the ttl of what it finds to be ours already.
             if (subject.ttl() > subject.ttl().zero())
                 subject.may_arrive_late(subject.ttl());
@@ -47,33 +47,33 @@ void core::on_created(record& subject, create_outcome&& outcome)
 
         if (subject.where() == phase::ending) {
             subject.granted = outcome.status == create_status::granted;
-            clean_up::may_stand(subject, subject.ttl());
+            cleanup_queue::may_stand(subject, subject.ttl());
             if (subject.left_trace)
-                cleaning.give_back(subject, todo);
+                cleanup.give_back(subject, actions);
             else
-                cleaning.end(subject, true, todo);
+                cleanup.end(subject, true, actions);
         } else if (outcome.status == create_status::granted && !closed_to_new.load(std::memory_order_relaxed) &&
-                   (can.immediate || lease_plan::arrives_in_time(leased.request_of(subject, subject.ttl()),
+                   (can.immediate || lease_plan::arrives_in_time(leases.request_of(subject, subject.ttl()),
                                          subject.lease().session_until(), now, margins)))
         {
             stop_trying(subject);
-            leased.grant(subject, outcome.fence, todo);
+            leases.grant(subject, outcome.fence, actions);
         } else {
             subject.outcome() = std::move(outcome);
             subject.outcome_ready = true;
-            subject.notify(todo.wakes);
+            subject.notify(actions.wakes);
         }
     }
-    todo.run(*this);
+    actions.run(*this);
 }
 
 void core::on_refused(record& subject, create_outcome* busy)
 {
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
         subject.under_way = operation::none;
-        if (subject.where() == phase::ended || subject.inherited())
+        if (subject.where() == phase::ended || subject.is_from_parent())
             return;
         if (busy) {
             static_cast<void>(note_answer_time(subject, create_status::busy));
@@ -87,36 +87,36 @@ void core::on_refused(record& subject, create_outcome* busy)
                 subject.outcome() = create_outcome::busy(busy->retry_after, std::move(busy->holder));
                 subject.outcome_ready = true;
             }
-            subject.notify(todo.wakes);
+            subject.notify(actions.wakes);
         } else {
-            cleaning.end(subject, true, todo);
+            cleanup.end(subject, true, actions);
         }
     }
-    todo.run(*this);
+    actions.run(*this);
 }
 
 void core::on_woken(const record::ptr& waiting, std::uint32_t wait_number)
 {
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        if (waiting->where() != phase::acquiring || !waiting->attempting.woken(wait_number))
+        if (waiting->where() != phase::acquiring || !waiting->acquire.woken(wait_number))
             return;
-        waiting->notify(todo.wakes);
+        waiting->notify(actions.wakes);
     }
-    todo.run(*this);
+    actions.run(*this);
 }
 
 void core::on_given_back(record& subject, release_outcome&& outcome)
 {
     if (outcome.status == release_status::failed)
         must_be_said(outcome.error);
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        cleaning.on_given_back(subject, std::move(outcome), todo);
+        cleanup.on_given_back(subject, std::move(outcome), actions);
     }
-    todo.run(*this);
+    actions.run(*this);
 }
 
 void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outcome)
@@ -124,7 +124,7 @@ void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outc
     if (outcome.released.status == release_status::failed) {
         must_be_said(outcome.released.error);
         if (outcome.released.error->code == errc::outcome_unknown)
-            ending.taint();
+            ending.mark_in_doubt();
     }
     if (options.observer && outcome.released.status == release_status::released) {
         // The observer hears of the release before the grant, but the grant is processed first. In the other order,
@@ -141,17 +141,17 @@ void core::on_extended(const record::ptr& held, extend_outcome outcome)
 {
     if (outcome.status == extend_status::failed)
         must_be_said(outcome.error);
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        leased.on_extended(*held, std::move(outcome), todo);
+        leases.on_extended(*held, std::move(outcome), actions);
     }
-    todo.run(*this);
+    actions.run(*this);
 }
 
 void core::on_checked(record& held, valid_outcome&& outcome, std::optional<valid_outcome>* result)
 {
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
         held.under_way = operation::none;
@@ -159,26 +159,26 @@ void core::on_checked(record& held, valid_outcome&& outcome, std::optional<valid
         if (held.where() == phase::ended)
             return;
         if (held.where() == phase::ending) {
-            cleaning.give_back(held, todo);
+            cleanup.give_back(held, actions);
         } else if (!outcome.error && !outcome.valid) {
-            leased.begin_end(held, leases::end_of(held, lease_clock::now()), todo);
+            leases.begin_end(held, lease_table::end_of(held, lease_clock::now()), actions);
         } else {
             // A renewal that fell due meanwhile gave way to the question.
             held.plan.catches_up(lease_clock::now());
-            leased.reschedule(held);
+            leases.reschedule(held);
             if (held.is_to_be_verified)
-                leased.verify(held, todo);
+                leases.verify(held, actions);
         }
         if (result)
             *result = std::move(outcome);
-        held.notify(todo.wakes);
+        held.notify(actions.wakes);
     }
-    todo.run(*this);
+    actions.run(*this);
 }
 
 void core::declare_lost(const record::ptr& held, lost_reason reason)
 {
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
         // The grant has been broken before its answer was heard: see `leases::hear_of_grant`.
@@ -186,35 +186,35 @@ void core::declare_lost(const record::ptr& held, lost_reason reason)
             held->loss_before_grant = reason;
         if (held->where() != phase::held)
             return;
-        leased.begin_end(*held, reason, todo);
+        leases.begin_end(*held, reason, actions);
     }
-    todo.run(*this);
+    actions.run(*this);
 }
 
 void core::on_contact_lost() noexcept
 {
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        leased.lost_contact(lease_clock::now());
+        leases.lost_contact(lease_clock::now());
     }
-    todo.run(*this);
+    actions.run(*this);
 }
 
 void core::on_contact_regained() noexcept
 {
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        queues.regained_contact(todo.wakes);
+        queues.regained_contact(actions.wakes);
     }
-    todo.run(*this);
+    actions.run(*this);
 }
 
 void core::on_session_ended(const session_bound& session) noexcept
 {
     const std::lock_guard guard(mutex);
-    leased.session_ended(session);
+    leases.session_ended(session);
 }
 
 } // namespace colock::detail

@@ -37,9 +37,9 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     check_locker_options(options, *backend);
     auto made = std::make_shared<core>(std::move(backend), std::move(options));
     made->timers.tell<&core::on_timer, &core::on_timer_unused>(made);
-    made->cleaning.owned_by(made);
-    made->leased.owned_by(made);
-    made->news.owned_by(made);
+    made->cleanup.owned_by(made);
+    made->leases.owned_by(made);
+    made->notifier.owned_by(made);
     if (const auto executor = made->executor()) {
         join_context(executor, made);
         made->context_ = &context_of(executor);
@@ -65,7 +65,7 @@ core::core(std::shared_ptr<adapter> asked, locker_options chosen)
 
 void core::context_shutdown() noexcept
 {
-    work todo;
+    deferred_actions actions;
     std::optional<lease_timer> timer;
     {
         const std::lock_guard guard(mutex);
@@ -73,32 +73,32 @@ void core::context_shutdown() noexcept
         closed_to_new = true;
         timer = timers.stop();
         // Nobody renews a lease any more. The coroutines of this context are gone; those of others end by themselves.
-        for (record& held : leased.all()) {
+        for (record& held : leases.all()) {
             if (held.plan.body_runs())
-                leased.stop_body(held, lost_reason::shutting_down, todo);
+                leases.stop_body(held, lost_reason::shutting_down, actions);
         }
-        wake_all_suspended(todo.wakes);
-        cleaning.give_up(todo);
+        wake_all_suspended(actions.wakes);
+        cleanup.give_up(actions);
     }
-    todo.run(*this);
+    actions.run(*this);
     // The rest of a shutdown that was telling in parts.
-    news.go_on();
+    notifier.go_on();
 }
 
 void core::tell_drained()
 {
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        cleaning.drained().notify(todo.wakes);
+        cleanup.drained().notify(actions.wakes);
     }
-    todo.run(*this);
+    actions.run(*this);
 }
 
 void core::stop_trying(record& wanted)
 {
     if (!wanted.place.queue && wanted.list_hook::is_linked())
-        trying.erase(trying.iterator_to(wanted));
+        single_attempts.erase(single_attempts.iterator_to(wanted));
 }
 
 } // namespace colock::detail

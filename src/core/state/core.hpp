@@ -8,13 +8,13 @@
 #include <colock/spi/context_member.hpp>
 #include <colock/stats.hpp>
 
-#include "core/state/clean_up.hpp"
-#include "core/state/leases.hpp"
-#include "core/state/parking.hpp"
+#include "core/state/cleanup_queue.hpp"
+#include "core/state/lease_table.hpp"
+#include "core/state/waiter.hpp"
 #include "core/state/record.hpp"
 #include "core/state/shard.hpp"
-#include "core/state/shutdown_news.hpp"
-#include "core/state/work.hpp"
+#include "core/state/shutdown_notifier.hpp"
+#include "core/state/deferred_actions.hpp"
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -54,7 +54,7 @@ public:
     [[nodiscard]] asio::any_io_executor executor() const { return backend->executor(); }
     [[nodiscard]] std::string backend_name() const { return std::string(backend->name()); }
     /// No answer will come: the context is gone on which the backend answers.
-    [[nodiscard]] bool is_deaf() const noexcept { return dead && !can.immediate; }
+    [[nodiscard]] bool is_backend_gone() const noexcept { return dead && !can.immediate; }
 
     // What the adapter tells, through the record, which the caller keeps.
     void on_created(record& wanted, create_outcome&& outcome);
@@ -79,11 +79,11 @@ public:
     /// keeps `source` and the core. The caller must check `dead` before: the shutdown of the adapter's context resumes
     /// all waiters once, and no timer resumes them afterwards.
     template <class CompletionToken = asio::deferred_t>
-    [[nodiscard]] auto park(
-        waitable& source, parked& place, std::uint32_t seen, const CompletionToken& completion_token = {})
+    [[nodiscard]] auto async_wait(
+        condition& source, wait_state& place, std::uint32_t seen, const CompletionToken& completion_token = {})
     {
         return asio::async_initiate<const CompletionToken, void(error_code)>(
-            [](auto handler, core* self, waitable* where, parked* how, std::uint32_t version) {
+            [](auto handler, core* self, condition* where, wait_state* how, std::uint32_t version) {
                 const asio::any_io_executor executor = asio::get_associated_executor(handler);
                 const auto slot = asio::get_associated_cancellation_slot(handler);
                 const waiter::ptr waiting(new waiter_with<decltype(handler)>(*self, std::move(handler)));
@@ -99,10 +99,10 @@ public:
     void cancel_by(asio::cancellation_slot slot, const waiter::ptr& place);
     /// Suspends `place` until `source` changes, as `park` does.
     /// \param executor of its handler
-    void suspend(const waiter::ptr& place, const asio::any_io_executor& executor, waitable& source, parked& how,
+    void suspend(const waiter::ptr& place, const asio::any_io_executor& executor, condition& source, wait_state& how,
         std::uint32_t seen);
     /// Ends a wait, if it has not ended yet, and destroys its handler without a call.
-    void discard(parked& place) noexcept;
+    void discard(wait_state& place) noexcept;
     /// The context of a coroutine that is suspended here shuts down: it is resumed no more.
     void forget(waiter& place) noexcept;
     /// Posts to the adapter's executor, unless its context has shut down.
@@ -129,17 +129,17 @@ public:
     std::atomic<unsigned> granting_at_once{0};
     /// The backend was told that this locker needs it no more.
     bool detached = false;
-    clean_up cleaning{*this};
-    leases leased{*this, cleaning};
-    shutdown_news news{*this, leased, cleaning};
+    cleanup_queue cleanup{*this};
+    lease_table leases{*this, cleanup};
+    shutdown_notifier notifier{*this, leases, cleanup};
     /// Single attempts that are under way; they stand in no queue.
-    registry trying;
+    record_list single_attempts;
     /// Of quick releases: while their backend is being asked, their records are in neither list. The threads that ask
     /// keep the core, and end them without the mutex.
     unsigned quick_releases_begun = 0;
     std::atomic<unsigned> quick_releases_ended{0};
     /// Groups that pause after a failed attempt.
-    notice pausing;
+    plain_condition pausing;
 
 private:
     /// \return the time that it is now. The mutex is held.

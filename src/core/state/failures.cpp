@@ -32,7 +32,7 @@ void throw_shutting_down(const core& self, const record& wanted)
     throw create_error(errc::shutting_down, context_of(self, wanted));
 }
 
-void throw_inherited(const core& self, const record& wanted)
+void throw_from_parent(const core& self, const record& wanted)
 {
     throw create_error(errc::forked, context_of(self, wanted));
 }
@@ -100,7 +100,7 @@ void throw_retries_ended(
 
 failure_ptr unanswered(const core& self)
 {
-    if (self.is_deaf())
+    if (self.is_backend_gone())
         return make_failure(errc::shutting_down, "the locker's execution context is gone");
     const auto trouble = self.backend->trouble();
     return trouble
@@ -110,7 +110,7 @@ failure_ptr unanswered(const core& self)
 
 failure_ptr unanswered(const core& self, const record& asked)
 {
-    return asked.inherited() ? make_failure(errc::forked, "the parent process goes on with it") : unanswered(self);
+    return asked.is_from_parent() ? make_failure(errc::forked, "the parent process goes on with it") : unanswered(self);
 }
 
 void throw_unanswered(const core& self, const failure_ptr& why, effect what, error_context context)

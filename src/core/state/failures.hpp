@@ -16,13 +16,13 @@ class retry_schedule;
 [[nodiscard]] error_context context_of(const core& self, const record& wanted);
 [[noreturn]] void throw_failed(const failure& why, error_context context);
 [[noreturn]] void throw_shutting_down(const core& self, const record& wanted);
-[[noreturn]] void throw_inherited(const core& self, const record& wanted);
+[[noreturn]] void throw_from_parent(const core& self, const record& wanted);
 [[noreturn]] void throw_refused(const core& self, const record& wanted);
 /// What is asked for again after a fork would be granted to the parent as well.
-inline void throw_if_inherited(const core& self, const record& wanted)
+inline void throw_if_from_parent(const core& self, const record& wanted)
 {
-    if (wanted.inherited())
-        throw_inherited(self, wanted);
+    if (wanted.is_from_parent())
+        throw_from_parent(self, wanted);
 }
 /// Bad input, which was found when the verb was called.
 inline void throw_if_refused(const core& self, const record& wanted)

@@ -18,27 +18,27 @@ namespace {
     return true;
 }();
 
-void leave_to_parent(core& self, record& inherited, work& todo) noexcept
+void drop_after_fork(core& self, record& is_from_parent, deferred_actions& actions) noexcept
 {
-    inherited.plan.forget_renewal();
-    self.timers.schedule(inherited, lease_clock::time_point::max());
-    inherited.move_to(phase::ended);
-    inherited.notify(todo.wakes);
+    is_from_parent.plan.forget_renewal();
+    self.timers.schedule(is_from_parent, lease_clock::time_point::max());
+    is_from_parent.move_to(phase::ended);
+    is_from_parent.notify(actions.wakes);
 }
 
 } // namespace
 
 /// The child of a fork has a copy of everything that its parent holds and asks for, tokens included. It keeps none of
 /// it: what is held is lost, what is being given back is the parent's to give back, and an acquire that is resumed
-/// finds that its claim is inherited. What is still under way here ends without effect.
+/// finds that its claim is from the parent. What is still under way here ends without effect.
 void core::context_forked() noexcept
 {
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        while (!leased.all().empty()) {
-            record& held = leased.all().front();
-            leased.take_out(held);
+        while (!leases.all().empty()) {
+            record& held = leases.all().front();
+            leases.take_out(held);
             held.end_reason = lost_reason::forked;
             if (auto* const group = std::exchange(held.incomplete, nullptr)) {
                 group->has_lost = true;
@@ -49,21 +49,21 @@ void core::context_forked() noexcept
             }
             if (key_queue* queue = queues.find(held); queue && queue->holder == &held)
                 queue->holder = nullptr;
-            leave_to_parent(*this, held, todo);
+            drop_after_fork(*this, held, actions);
         }
-        while (auto ending = cleaning.leave_to_parent(todo)) {
-            leave_to_parent(*this, *ending, todo);
-            todo.ended.push_back(std::move(ending));
+        while (auto ending = cleanup.drop_after_fork(actions)) {
+            drop_after_fork(*this, *ending, actions);
+            actions.ended.push_back(std::move(ending));
         }
         // Their threads are the parent's.
         quick_releases_ended = quick_releases_begun;
         granting_at_once = 0;
         events.forked();
-        news.is_over();
+        notifier.is_over();
         // Each looks anew at what has become of what it waits for.
-        wake_all_suspended(todo.wakes);
+        wake_all_suspended(actions.wakes);
     }
-    todo.run(*this);
+    actions.run(*this);
 }
 
 } // namespace colock::detail

@@ -188,7 +188,7 @@ void key_queues::wake_heads(const record& ended, wake_list& wakes)
     if (!queue || (queue->holder && !fifo_))
         return;
     for_each_head(*queue, [&](record& head) {
-        head.attempting.told();
+        head.acquire.told();
         head.notify(wakes);
     });
 }
@@ -199,7 +199,7 @@ void key_queues::regained_contact(wake_list& wakes)
         for (auto& [name, queue] : table) {
             for_each_head(*queue, [&](record& head) {
                 // A request that is under way was sent, or is about to be, on the new connection.
-                if (head.under_way == operation::none && head.attempting.regained_contact(!fifo_))
+                if (head.under_way == operation::none && head.acquire.regained_contact(!fifo_))
                     head.notify(wakes);
             });
         }
@@ -214,9 +214,9 @@ void key_queues::wake_after_release(const record& ended, wake_list& wakes)
     if (!queue)
         return;
     for_each_head(*queue, [&](record& head) {
-        if (head.attempting.listens())
+        if (head.acquire.listens())
             return;
-        head.attempting.told();
+        head.acquire.told();
         head.notify(wakes);
     });
 }
@@ -227,20 +227,20 @@ void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::t
     if (!queue)
         return;
     for_each_head(*queue, [&](record& head) {
-        head.attempting.hears_of_expiry(expires);
+        head.acquire.hears_of_expiry(expires);
         head.notify(wakes);
     });
 }
 
 record::ptr key_queues::pick_for_hand_over(record& held, wake_list& wakes)
 {
-    if (is_shared(held) || held.tainted())
+    if (is_shared(held) || held.in_doubt())
         return {};
     key_queue* queue = find(held);
     if (!queue || queue->heads != 1)
         return {};
     record& next = queue->members.front();
-    if (!next.place.open_to_hand_over || is_shared(next) || next.under_way != operation::none || next.tainted())
+    if (!next.place.open_to_hand_over || is_shared(next) || next.under_way != operation::none || next.in_doubt())
         return {};
     if (!fifo_ && queue->handed_over++ >= hand_overs_in_a_row) {
         queue->handed_over = 0;

@@ -5,25 +5,25 @@ namespace colock::detail {
 
 namespace {
 
-void on_due(core& self, waitable& due, lease_clock::time_point now, work& todo)
+void on_due(core& self, condition& due, lease_clock::time_point now, deferred_actions& actions)
 {
     if (due.only_wakes) {
-        due.notify(todo.wakes);
+        due.notify(actions.wakes);
         return;
     }
     auto& subject = static_cast<record&>(due);
     switch (subject.where()) {
     case phase::acquiring:
-        subject.notify(todo.wakes);
+        subject.notify(actions.wakes);
         return;
     case phase::held:
-        if (!self.leased.follow_plan(subject, now, todo))
+        if (!self.leases.follow_plan(subject, now, actions))
             return;
         break;
     case phase::ending:
         if (now >= subject.back().retry_at) {
             subject.back().retry_at = lease_clock::time_point::max();
-            self.cleaning.give_back(subject, todo);
+            self.cleanup.give_back(subject, actions);
         }
         break;
     case phase::ending_unwatched:
@@ -32,10 +32,10 @@ void on_due(core& self, waitable& due, lease_clock::time_point now, work& todo)
     }
     if (now >= subject.answer_by) {
         subject.answer_by = lease_clock::time_point::max();
-        subject.notify(todo.wakes);
+        subject.notify(actions.wakes);
     }
     if (subject.where() == phase::held)
-        self.leased.reschedule(subject);
+        self.leases.reschedule(subject);
     else if (subject.where() == phase::ending)
         self.timers.schedule(subject, std::min(subject.back().retry_at, subject.answer_by));
 }
@@ -44,20 +44,20 @@ void on_due(core& self, waitable& due, lease_clock::time_point now, work& todo)
 
 void core::on_timer()
 {
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
         timers.has_fired();
         const auto now = lease_clock::now();
-        for (std::size_t n = 0; n < most_in_a_row; ++n) {
-            waitable* const due = timers.take_due(now);
+        for (std::size_t n = 0; n < max_items_per_handler; ++n) {
+            condition* const due = timers.take_due(now);
             if (!due)
                 break;
-            on_due(*this, *due, now, todo);
+            on_due(*this, *due, now, actions);
         }
         timers.arm();
     }
-    todo.run(*this);
+    actions.run(*this);
 }
 
 void core::on_timer_unused()

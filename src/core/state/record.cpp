@@ -60,7 +60,7 @@ void record::go_on_for(record& spent) noexcept
     started = spent.started;
     attempts_made.store(spent.attempts_made.load(std::memory_order_relaxed), std::memory_order_relaxed);
     plan.asked_for(spent.plan.renews(), spent.plan.max_hold());
-    attempting.go_on_for(spent.attempting);
+    acquire.go_on_for(spent.acquire);
     incomplete = std::exchange(spent.incomplete, nullptr);
     if (incomplete && incomplete->waits_for == &spent)
         incomplete->waits_for = this;

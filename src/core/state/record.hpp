@@ -9,7 +9,7 @@
 #include "core/policy/acquire_plan.hpp"
 #include "core/policy/lease_plan.hpp"
 #include "core/policy/retry_schedule.hpp"
-#include "core/state/parking.hpp"
+#include "core/state/waiter.hpp"
 
 #include <boost/assert.hpp>
 #include <boost/intrusive/list_hook.hpp>
@@ -68,7 +68,7 @@ struct place_in_queue
 /// An acquire_all that does not hold all of its locks yet. It lives in its coroutine.
 ///
 /// Thread safety: guarded by the shard's mutex.
-struct incomplete_group : notice
+struct incomplete_group : plain_condition
 {
     /// The claim that the coroutine waits for; null while it waits for the group itself.
     record* waits_for = nullptr;
@@ -88,7 +88,7 @@ struct extension
 };
 
 /// From the moment it is to be given back.
-struct way_back
+struct release_state
 {
     /// Of the first answer to the release. While the lock is held, and after a loss: of the last renewal, if it failed.
     failure_ptr error{};
@@ -114,7 +114,7 @@ struct way_back
 ///
 /// Thread safety: all that has no other note is guarded by the shard's mutex; the retry fields belong to the coroutine
 /// that acquires.
-class record final : public claim, public waitable, public boost::intrusive::list_base_hook<>
+class record final : public claim, public condition, public boost::intrusive::list_base_hook<>
 {
 public:
     using ptr = boost::intrusive_ptr<record>;
@@ -191,12 +191,12 @@ public:
         BOOST_ASSERT(has_acquired_);
         return after_.extension;
     }
-    [[nodiscard]] const way_back& back() const noexcept
+    [[nodiscard]] const release_state& back() const noexcept
     {
         BOOST_ASSERT(has_acquired_);
         return after_.back;
     }
-    [[nodiscard]] way_back& back() noexcept { return const_cast<way_back&>(std::as_const(*this).back()); }
+    [[nodiscard]] release_state& back() noexcept { return const_cast<release_state&>(std::as_const(*this).back()); }
     /// Once.
     void has_acquired() noexcept;
 
@@ -215,7 +215,7 @@ public:
     /// The group that it belongs to, until that is complete or has given it back.
     incomplete_group* incomplete = nullptr;
     time_point started{};
-    acquire_plan attempting;
+    acquire_plan acquire;
 
     // The lease.
     std::uint64_t fence = 0;
@@ -253,7 +253,7 @@ private:
     struct afterwards
     {
         detail::extension extension;
-        way_back back;
+        release_state back;
     };
 
     std::atomic<phase> phase_{phase::acquiring};

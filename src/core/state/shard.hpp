@@ -9,7 +9,7 @@
 #include "core/policy/lease_plan.hpp"
 #include "core/state/event_dispatcher.hpp"
 #include "core/state/key_queues.hpp"
-#include "core/state/parking.hpp"
+#include "core/state/waiter.hpp"
 #include "core/state/record.hpp"
 #include "core/state/timer_heap.hpp"
 
@@ -23,9 +23,9 @@
 namespace colock::detail {
 
 /// So much is done for a crowd before the event loop does something else.
-inline constexpr std::size_t most_in_a_row = 256;
+inline constexpr std::size_t max_items_per_handler = 256;
 
-using registry = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
+using record_list = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
 
 /// What the parts of a core work on together. One mutex guards all of it that is neither const nor atomic; it is never
 /// held while an adapter, an observer or a handler is called, or while anything is destroyed that could own a
@@ -56,7 +56,7 @@ struct shard
     /// The mutex is held.
     void wake_all_suspended(wake_list& wakes)
     {
-        for (parking_lot* each : {&suspended_until_closed, &suspended}) {
+        for (waiter_list* each : {&suspended_until_closed, &suspended}) {
             while (!each->empty())
                 wakes.add(each->front());
         }
@@ -79,9 +79,9 @@ struct shard
     /// Its context is gone.
     std::atomic<bool> dead{false};
     /// Of those that end when no acquire may begin any more, and of all others.
-    parking_lot suspended_until_closed;
-    parking_lot suspended;
-    notice late_wakes;
+    waiter_list suspended_until_closed;
+    waiter_list suspended;
+    plain_condition late_wakes;
     timer_heap timers;
     key_queues queues;
     answer_times answers;

@@ -7,7 +7,7 @@
 
 namespace colock::detail {
 
-void timer_heap::schedule(waitable& source, time_point due)
+void timer_heap::schedule(condition& source, time_point due)
 {
     if (source.due == due)
         return;
@@ -26,16 +26,16 @@ void timer_heap::keep_armed(bool keep)
         arm();
 }
 
-waitable* timer_heap::take_due(time_point now)
+condition* timer_heap::take_due(time_point now)
 {
     if (due_.empty() || due_.begin()->due > now)
         return nullptr;
-    waitable& first = *due_.begin();
+    condition& first = *due_.begin();
     take_out(first);
     return &first;
 }
 
-void timer_heap::take_out(waitable& first) noexcept
+void timer_heap::take_out(condition& first) noexcept
 {
     due_.erase(due_.iterator_to(first));
     first.due = time_point::max();

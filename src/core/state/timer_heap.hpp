@@ -3,7 +3,7 @@
 
 #include <colock/spi/adapter.hpp>
 
-#include "core/state/parking.hpp"
+#include "core/state/waiter.hpp"
 
 #include <boost/intrusive/set.hpp>
 
@@ -39,7 +39,7 @@ public:
     }
 
     /// time_point::max(): not at all.
-    void schedule(waitable& source, time_point due);
+    void schedule(condition& source, time_point due);
     /// An armed timer keeps io_context::run() from returning. While somebody waits, that is as it should be, and the
     /// next one to wait need not arm it again.
     void keep_armed(bool keep);
@@ -47,7 +47,7 @@ public:
     /// By the owner, when the timer has fired: it takes what is due, and arms it again.
     void has_fired() noexcept { armed_for_ = time_point::max(); }
     /// The next that is due, taken out; null if there is none.
-    [[nodiscard]] waitable* take_due(time_point now);
+    [[nodiscard]] condition* take_due(time_point now);
     void arm();
     /// Cancels the timer if nothing is due.
     void disarm_if_unused();
@@ -56,11 +56,11 @@ public:
     [[nodiscard]] std::optional<lease_timer> stop() noexcept;
 
 private:
-    using heap = boost::intrusive::multiset<waitable,
+    using heap = boost::intrusive::multiset<condition,
         boost::intrusive::base_hook<
             boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>, boost::intrusive::optimize_size<true>>>>;
 
-    void take_out(waitable& first) noexcept;
+    void take_out(condition& first) noexcept;
     void disarm_soon();
 
     const adapter& backend_;

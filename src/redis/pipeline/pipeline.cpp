@@ -77,7 +77,7 @@ void pipeline::send(batch_ptr next)
 
 void pipeline::answered(batch_ptr sent, remote::connection_number on, const error_code& code)
 {
-    if (session_.lost().inherited(on)) {
+    if (session_.lost().is_from_parent(on)) {
         never_sent_.end(std::move(sent), make_failure(errc::forked));
         return;
     }

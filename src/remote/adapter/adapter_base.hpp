@@ -49,7 +49,7 @@ public:
 
     void start_release(claim_ptr claim, completion<release_outcome> done) final
     {
-        if (claim->inherited())
+        if (claim->is_from_parent())
             done({release_status::not_held, nullptr});
         else
             give_back(std::move(claim), promise::released, std::move(done));
@@ -57,7 +57,7 @@ public:
 
     void start_abandon(claim_ptr claim, completion<release_outcome> done) final
     {
-        if (claim->inherited())
+        if (claim->is_from_parent())
             done({release_status::not_held, nullptr});
         else
             give_back(std::move(claim), promise::for_good, std::move(done));
@@ -65,7 +65,7 @@ public:
 
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) final
     {
-        if (claim->inherited())
+        if (claim->is_from_parent())
             done({extend_status::not_held, nullptr});
         else
             client_->submit(make_extend(*client_, std::move(claim), ttl, std::move(done)));
@@ -73,7 +73,7 @@ public:
 
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) final
     {
-        if (claim->inherited())
+        if (claim->is_from_parent())
             done({false, nullptr});
         else
             client_->submit(make_is_valid(*client_, std::move(claim), std::move(done)));

@@ -48,7 +48,7 @@ connection_plan::action connection_plan::next(lease_clock::time_point now, event
     case event::silent:
         return lost(what, by);
     case event::told:
-        return phase_ == phase::ending ? again(by, connection_news::item::none) : action{};
+        return phase_ == phase::ending ? again(by, connection_events::item::none) : action{};
     case event::due:
         if (phase_ != phase::waiting)
             return {};
@@ -89,7 +89,7 @@ connection_plan::action connection_plan::lost(event how, demand by)
     // So much silence was wait enough.
     at_once_ = how == event::silent;
     // One that we have given up ourselves is no loss.
-    auto say = connection_news::item::none;
+    auto say = connection_events::item::none;
     if (given_up_)
         all_->closed();
     else
@@ -98,7 +98,7 @@ connection_plan::action connection_plan::lost(event how, demand by)
     return by.under_way ? action{.say = say} : again(by, say);
 }
 
-connection_plan::action connection_plan::again(demand by, connection_news::item say)
+connection_plan::action connection_plan::again(demand by, connection_events::item say)
 {
     if (!by.needed)
         return rest(say);
@@ -108,9 +108,9 @@ connection_plan::action connection_plan::again(demand by, connection_news::item 
         .delay = std::exchange(at_once_, false) ? lease_clock::duration::zero() : delays_.next()};
 }
 
-connection_plan::action connection_plan::rest(connection_news::item say) noexcept
+connection_plan::action connection_plan::rest(connection_events::item say) noexcept
 {
-    if (std::exchange(phase_, phase::idle) == phase::connecting && say == connection_news::item::none)
+    if (std::exchange(phase_, phase::idle) == phase::connecting && say == connection_events::item::none)
         say = all_->gave_up();
     return {.what = action::kind::rest, .say = say};
 }

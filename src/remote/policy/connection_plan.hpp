@@ -2,7 +2,7 @@
 #pragma once
 
 #include "remote/policy/backoff.hpp"
-#include "remote/policy/connection_news.hpp"
+#include "remote/policy/connection_events.hpp"
 
 #include <colock/clock.hpp>
 
@@ -86,13 +86,13 @@ public:
             rest,
         };
         kind what = kind::none;
-        connection_news::item say = connection_news::item::none;
+        connection_events::item say = connection_events::item::none;
         lease_clock::duration delay{};
     };
 
     /// \param idle_timeout how long it is kept that nobody uses; duration::max(): until it is told to close
     /// \param all of the backend's connections; lives as long
-    connection_plan(lease_clock::duration idle_timeout, connection_news& all) noexcept
+    connection_plan(lease_clock::duration idle_timeout, connection_events& all) noexcept
         : idle_timeout_(idle_timeout), all_(&all)
     {
     }
@@ -138,13 +138,13 @@ private:
     [[nodiscard]] action opened(lease_clock::time_point now);
     [[nodiscard]] action failed(demand by);
     [[nodiscard]] action lost(event how, demand by);
-    [[nodiscard]] action again(demand by, connection_news::item say);
-    [[nodiscard]] action rest(connection_news::item say = connection_news::item::none) noexcept;
+    [[nodiscard]] action again(demand by, connection_events::item say);
+    [[nodiscard]] action rest(connection_events::item say = connection_events::item::none) noexcept;
     [[nodiscard]] action turn(lease_clock::time_point now, demand by);
     void fork() noexcept;
 
     lease_clock::duration idle_timeout_;
-    connection_news* all_;
+    connection_events* all_;
     phase phase_ = phase::idle;
     lease_clock::time_point used_{};
     backoff delays_;

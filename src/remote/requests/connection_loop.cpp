@@ -17,7 +17,7 @@ void connection_loop::on(event what, const error_code& loss)
     auto by = owner_.demand();
     by.used = what == event::turn && std::exchange(used_, false);
     const auto decided = plan_.next(lease_clock::now(), what, by);
-    if (decided.say != connection_news::item::none)
+    if (decided.say != connection_events::item::none)
         reports_.tell(decided.say, loss, problem_, address());
     switch (decided.what) {
     case kind::none:

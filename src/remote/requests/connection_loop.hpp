@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/policy/connection_news.hpp"
+#include "remote/policy/connection_events.hpp"
 #include "remote/policy/connection_plan.hpp"
 #include "remote/requests/client_base.hpp"
 #include "remote/requests/reports.hpp"
@@ -74,7 +74,7 @@ private:
     void back_off(lease_clock::duration delay);
 
     asio::steady_timer back_off_;
-    connection_news news_;
+    connection_events news_;
     plan_type plan_;
     bool used_ = false;
     failure_ptr problem_;

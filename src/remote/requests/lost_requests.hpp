@@ -53,7 +53,7 @@ public:
 
     /// In the child of a fork, for which all up to that number are the parent's.
     void inherit(connection_number last) noexcept;
-    [[nodiscard]] bool inherited(connection_number number) const noexcept { return number <= inherited_; }
+    [[nodiscard]] bool is_from_parent(connection_number number) const noexcept { return number <= inherited_; }
 
 private:
     struct unproven

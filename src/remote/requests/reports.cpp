@@ -4,9 +4,9 @@
 namespace colock::remote {
 
 void reports::tell(
-    connection_news::item what, const error_code& loss, const failure_ptr& problem, std::string_view address) const
+    connection_events::item what, const error_code& loss, const failure_ptr& problem, std::string_view address) const
 {
-    using item = connection_news::item;
+    using item = connection_events::item;
     const auto events = to_.lock();
     if (!events)
         return;

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/policy/connection_news.hpp"
+#include "remote/policy/connection_events.hpp"
 
 #include <colock/spi/adapter.hpp>
 
@@ -40,7 +40,7 @@ public:
     /// \param problem of `unreachable`
     /// \param address of `unreachable` and `connecting`
     void tell(
-        connection_news::item what, const error_code& loss, const failure_ptr& problem, std::string_view address) const;
+        connection_events::item what, const error_code& loss, const failure_ptr& problem, std::string_view address) const;
     void warn_once(std::string message);
 
 private:

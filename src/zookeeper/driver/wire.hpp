@@ -46,7 +46,7 @@ public:
         if (!std::exchange(corked_, true))
             socket_.cork(true);
     }
-    void let_go() noexcept
+    void release_in_background() noexcept
     {
         if (std::exchange(corked_, false))
             socket_.cork(false);

@@ -210,7 +210,7 @@ void session::send()
         return;
     runtime_->sends_soon = false;
     const bool has_more = asked_.flush();
-    runtime_->line.let_go();
+    runtime_->line.release_in_background();
     // Or what the driver refuses at once.
     if (has_more || handle_->has_told())
         post_step();
@@ -309,7 +309,7 @@ void session::arm()
     look(before);
     if (life_.seen() == handle::phase::expired || life_.seen() == handle::phase::denied) {
         post_.add(life_.seen() == handle::phase::expired ? postbox::news::expired : postbox::news::denied);
-        let_go();
+        release_in_background();
         post_step();
         return;
     }
@@ -456,7 +456,7 @@ void session::go_on_closing(bool reads)
     if (!runtime_ || phase_ != phase::closing || !handle_)
         return;
     auto& run = *runtime_;
-    run.line.let_go();
+    run.line.release_in_background();
     auto& socket = run.line.socket();
     const auto made = reads ? run.farewell.read_rest(socket) : run.farewell.flush(*handle_, socket);
     if (made == closing::progress::proven || made == closing::progress::failed)
@@ -469,7 +469,7 @@ void session::end_close(bool proven)
 {
     const auto self = shared_from_this();
     runtime_->proven = proven;
-    let_go();
+    release_in_background();
     tell();
 }
 
@@ -478,7 +478,7 @@ void session::abandon()
     if (!runtime_ || phase_ == phase::over)
         return;
     const auto self = shared_from_this();
-    let_go();
+    release_in_background();
     tell_rest();
 }
 
@@ -488,7 +488,7 @@ void session::tell_rest()
         post_step();
 }
 
-void session::let_go() noexcept
+void session::release_in_background() noexcept
 {
     phase_ = phase::over;
     auto unsent = asked_.take_unsent();
@@ -514,7 +514,7 @@ void session::let_go() noexcept
 void session::context_shutdown() noexcept
 {
     const auto self = shared_from_this();
-    let_go();
+    release_in_background();
     post_.drop();
     runtime_.reset();
 }
@@ -525,7 +525,7 @@ void session::context_forked() noexcept
         return;
     // The parent's: nothing more may be sent on it, nor may it be shut down.
     runtime_->line.socket().disown();
-    let_go();
+    release_in_background();
     tell_rest();
 }
 

@@ -106,7 +106,7 @@ private:
 
     void go_on_closing(bool reads);
     void end_close(bool proven);
-    void let_go() noexcept;
+    void release_in_background() noexcept;
     /// After its end: what is still to be told, also to whoever closes it.
     void tell_rest();
 

@@ -107,7 +107,7 @@ struct scene
             wanted->set_sent(lease_clock::now());
             auto outcome = ending_of(co_await on.backend().create(wanted));
             if (outcome.failed && outcome.failed->code == errc::outcome_unknown)
-                on.taint(wanted);
+                on.mark_in_doubt(wanted);
             co_return outcome;
         }(*this, claim));
     }
@@ -117,7 +117,7 @@ struct scene
             to->set_sent(lease_clock::now());
             auto outcome = co_await on.backend().hand_over(from, to);
             if (outcome.created.error)
-                on.taint(to);
+                on.mark_in_doubt(to);
             // Whoever hears that one of them failed hears the same of the other.
             BOOST_TEST(!outcome.created.error == !outcome.released.error);
             co_return ending_of(std::move(outcome.created));
@@ -129,10 +129,10 @@ struct scene
         return start(io(), end_of(std::move(operation)));
     }
 
-    void taint(const plain_claim_ptr& claim)
+    void mark_in_doubt(const plain_claim_ptr& claim)
     {
-        claim->taint();
-        tainted.push_back(claim);
+        claim->mark_in_doubt();
+        in_doubt.push_back(claim);
     }
 
     /// As the core settles: until there is a promise.
@@ -144,8 +144,8 @@ struct scene
                 outcome = speak().abandon(claim);
             BOOST_TEST((outcome.status != release_status::failed));
         }
-        for (const auto& claim : tainted)
-            BOOST_TEST(!claim->tainted());
+        for (const auto& claim : in_doubt)
+            BOOST_TEST(!claim->in_doubt());
         for (const auto& claim : others)
             witness->release(claim);
     }
@@ -184,7 +184,7 @@ struct scene
     std::optional<driver> witness;
     std::vector<plain_claim_ptr> own;
     std::vector<plain_claim_ptr> others;
-    std::vector<plain_claim_ptr> tainted;
+    std::vector<plain_claim_ptr> in_doubt;
     /// What travels with the operation.
     std::vector<running<ending>> together;
     /// Makes good what the operation's preparation broke.

@@ -75,9 +75,9 @@ struct held_up
         const auto outcome =
             which == asked::one ? some->speak.create(claim) : some->speak.create_all({claim, other}).why;
         BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
-        claim->taint();
+        claim->mark_in_doubt();
         if (which == asked::both)
-            other->taint();
+            other->mark_in_doubt();
     }
 
     redis_server server;
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_kill_that_is_refused_for_a_moment_is_asked_for_again)
             f.between.answer_at("KILL", busy);
             BOOST_TEST((f.some->speak.abandon(f.claim).status == release_status::not_held));
             BOOST_TEST(f.between.cuts() == 1);
-            BOOST_TEST(!f.claim->tainted());
+            BOOST_TEST(!f.claim->in_doubt());
             BOOST_TEST(!f.some->told->warned_of("CLIENT KILL"));
         }
     }
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(without_the_right_to_kill_nothing_is_promised)
     const auto outcome = f.some->speak.abandon(f.claim);
     BOOST_TEST_REQUIRE((outcome.status == release_status::failed));
     BOOST_TEST(outcome.error->code == errc::outcome_unknown);
-    BOOST_TEST(f.claim->tainted());
+    BOOST_TEST(f.claim->in_doubt());
     BOOST_TEST(f.some->told->warned_of("CLIENT KILL"));
     // And rightly so.
     f.between.deliver();
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(nor_is_anything_promised_of_several_that_were_asked_for_in_
     held_up f({.user = "app", .password = "pw"}, "pw", asked::both);
     for (const auto& each : {f.claim, f.other}) {
         BOOST_TEST((f.some->speak.abandon(each).status == release_status::failed));
-        BOOST_TEST(each->tainted());
+        BOOST_TEST(each->in_doubt());
     }
     f.between.deliver();
     for (const auto& each : {f.claim, f.other})

@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(the_default_hand_over_takes_back_what_is_in_doubt)
         const driver on(io, backend);
         const auto held = driver::exclusive("k"), next = driver::exclusive("k");
         if (doubtful)
-            held->taint();
+            held->mark_in_doubt();
         const auto outcome = on.hand_over(held, next);
         BOOST_TEST((outcome.released.status == (doubtful ? release_status::not_held : release_status::released)));
         BOOST_TEST((outcome.created.status == create_status::granted));

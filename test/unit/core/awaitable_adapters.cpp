@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(by_default_a_hand_over_is_a_release_and_a_create)
     auto outcome = on.hand_over(claim, next);
     BOOST_TEST(outcome.released.status == release_status::released);
     BOOST_TEST(outcome.created.status == create_status::granted);
-    claim->taint();
+    claim->mark_in_doubt();
     outcome = on.hand_over(claim, next);
     BOOST_TEST(outcome.released.status == release_status::not_held);
     check_log({"release", "create", "abandon", "create"});

@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_node_is_told_which_of_its_parts_may_have_been_granted_wit
     std::vector<bool> told;
     for (const auto& each : nodes[c]->calls()) {
         if (each.what == operation::abandon)
-            told.push_back(each.tainted);
+            told.push_back(each.in_doubt);
     }
     const std::vector<bool> expected{true, false};
     BOOST_TEST(told == expected, boost::test_tools::per_element());

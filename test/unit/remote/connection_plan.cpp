@@ -15,7 +15,7 @@ namespace {
 
 using event = connection_plan::event;
 using kind = connection_plan::action::kind;
-using news = remote::connection_news::item;
+using news = remote::connection_events::item;
 using phase = connection_plan::phase;
 constexpr lease_clock::time_point start{std::chrono::hours(100)};
 constexpr connection_plan::demand busy{.needed = true, .under_way = true};
@@ -46,7 +46,7 @@ struct steps
     }
     [[nodiscard]] bool is_in(phase expected) const { return plan.current() == expected; }
 
-    remote::connection_news told;
+    remote::connection_events told;
     connection_plan plan;
     lease_clock::time_point now = start;
     news said = news::none;
@@ -386,7 +386,7 @@ BOOST_AUTO_TEST_CASE(a_timer_is_armed_for_as_long_as_it_makes_a_difference)
 
 BOOST_AUTO_TEST_CASE(several_are_told_of_as_one)
 {
-    remote::connection_news all;
+    remote::connection_events all;
     connection_plan one(10s, all), two(10s, all);
     const auto said = [](connection_plan& plan, event what, connection_plan::demand by = queued) {
         return plan.next(start, what, by).say;

@@ -94,8 +94,8 @@ BOOST_AUTO_TEST_CASE(a_forked_child_asks_for_none_of_its_parents)
     known.add(1, {.id = 71, .process = "a"});
     known.inherit(2);
     BOOST_TEST(to_close(known, "a").empty());
-    BOOST_TEST(known.inherited(2));
-    BOOST_TEST(!known.inherited(3));
+    BOOST_TEST(known.is_from_parent(2));
+    BOOST_TEST(!known.is_from_parent(3));
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_disproves_what_went_before_it_on_the_same_connection)

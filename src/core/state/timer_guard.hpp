@@ -6,21 +6,21 @@
 namespace colock::detail {
 
 /// Takes a notice out of the timers when the coroutine that waits on it ends, however that comes.
-struct unscheduled
+struct timer_guard
 {
     core& self;
-    waitable& source;
+    condition& source;
 
-    ~unscheduled()
+    ~timer_guard()
     {
-        work todo;
+        deferred_actions actions;
         {
             const std::lock_guard guard(self.mutex);
             self.timers.schedule(source, lease_clock::time_point::max());
             // Whoever else waits on it asks for its own time.
-            source.notify(todo.wakes);
+            source.notify(actions.wakes);
         }
-        todo.run(self);
+        actions.run(self);
     }
 };
 

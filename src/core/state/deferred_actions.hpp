@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/state/parking.hpp"
+#include "core/state/waiter.hpp"
 #include "core/state/record.hpp"
 
 #include <boost/container/small_vector.hpp>
@@ -15,7 +15,7 @@ struct shard;
 
 /// What a change of state asks for, collected under the shard's mutex and carried out when it is free again. Declared
 /// before the guard, so that what it owns is destroyed after the mutex is released.
-struct work
+struct deferred_actions
 {
     enum class action : unsigned char
     {

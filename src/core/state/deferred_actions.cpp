@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/work.hpp"
+#include "core/state/deferred_actions.hpp"
 
 #include "core/state/core.hpp"
 
 namespace colock::detail {
 
-void work::run(shard& of)
+void deferred_actions::run(shard& of)
 {
     if (of.options.observer)
         of.events.run(*of.options.observer);

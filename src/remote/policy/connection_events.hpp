@@ -6,7 +6,7 @@ namespace colock::remote {
 /// What is told of a backend's connections, each change once, whether it has one or several.
 ///
 /// Thread safety: none.
-class connection_news
+class connection_events
 {
 public:
     enum class item : unsigned char

@@ -9,12 +9,12 @@ namespace colock::detail {
 
 class core;
 
-// The way back: from the moment nobody wants a lock any more until `clean_up` has it.
+// The way back: from the moment nobody wants a lock any more until `cleanup_queue` has it.
 
 /// Gives a held lock back in the background.
-void let_go(core& self, record& held) noexcept;
+void release_in_background(core& self, record& held) noexcept;
 /// `wanted` leaves without having handed out what it waited for: its frame died, or goes on with another claim.
-void depart(core& self, const record::ptr& wanted) noexcept;
+void abandon_acquire(core& self, const record::ptr& wanted) noexcept;
 /// The quiet release of a lock that nobody waits for, on a backend that answers at once. False if it has to go the long
 /// way, or has to be tried again.
 [[nodiscard]] bool release_at_once(core& self, const record::ptr& held);

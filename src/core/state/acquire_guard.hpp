@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/state/core.hpp"
-#include "core/state/letting_go.hpp"
+#include "core/state/background_release.hpp"
 
 #include <atomic>
 #include <utility>
@@ -11,17 +11,17 @@ namespace colock::detail {
 
 /// Leaves nothing behind when an acquiring frame dies, for whatever reason, before it has handed out its lock; and has
 /// a shutdown wait for that frame.
-struct departure
+struct acquire_guard
 {
     core* self = nullptr;
     const record::ptr* wanted = nullptr;
     /// Where it is counted, if it is.
     std::atomic<unsigned>* counted_in = nullptr;
 
-    departure() = default;
-    departure(core& owner, const record::ptr& subject) { begin(owner, subject); }
-    departure(const departure&) = delete;
-    departure& operator=(const departure&) = delete;
+    acquire_guard() = default;
+    acquire_guard(core& owner, const record::ptr& subject) { begin(owner, subject); }
+    acquire_guard(const acquire_guard&) = delete;
+    acquire_guard& operator=(const acquire_guard&) = delete;
     void begin(core& owner, const record::ptr& subject) noexcept
     {
         self = &owner;
@@ -30,16 +30,16 @@ struct departure
         if (!is_single_threaded())
             count_in(self->can.immediate ? self->granting_at_once : self->acquiring);
     }
-    ~departure()
+    ~acquire_guard()
     {
         if (!self)
             return;
-        depart(*self, *wanted);
+        abandon_acquire(*self, *wanted);
         if (counted_in)
             count_out(*self, *counted_in);
     }
     /// Before anything is awaited: it may take its time from now on.
-    void takes_time() noexcept
+    void enter_slow_path() noexcept
     {
         if (counted_in == &self->acquiring)
             return;

@@ -31,7 +31,7 @@ namespace asio = boost::asio;
 namespace colock::detail {
 
 class core;
-struct all_parked_tag;
+struct suspended_tag;
 using auto_unlink = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
 
 /// Resumes a coroutine, or an operation of a completion handler, that is suspended until something changes. Does not
@@ -41,20 +41,20 @@ using auto_unlink = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
 /// The core's lists own a reference to each waiter in them. Thread safety: the core's mutex guards the lists.
 class waiter : public pending_handler,
                public boost::intrusive::list_base_hook<auto_unlink>,
-               public boost::intrusive::list_base_hook<boost::intrusive::tag<all_parked_tag>, auto_unlink>
+               public boost::intrusive::list_base_hook<boost::intrusive::tag<suspended_tag>, auto_unlink>
 {
 public:
     using ptr = boost::intrusive_ptr<waiter>;
     using source_hook = boost::intrusive::list_base_hook<auto_unlink>;
-    using parked_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<all_parked_tag>, auto_unlink>;
+    using suspended_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<suspended_tag>, auto_unlink>;
 
     // The core's mutex is held.
-    [[nodiscard]] bool is_parked() const noexcept { return source_hook::is_linked(); }
+    [[nodiscard]] bool is_waiting() const noexcept { return source_hook::is_linked(); }
     /// Takes it out of the lists, which it must be in.
     [[nodiscard]] ptr take_out() noexcept
     {
         source_hook::unlink();
-        parked_hook::unlink();
+        suspended_hook::unlink();
         return {this, false};
     }
 
@@ -139,7 +139,7 @@ inline void throw_if_cancelled(const asio::cancellation_state& state)
 }
 
 /// How a coroutine is suspended, and where.
-struct parked
+struct wait_state
 {
     /// Not to be parked any longer, once its core takes no new acquires.
     bool ends_when_closed = false;
@@ -151,7 +151,7 @@ struct parked
 };
 
 /// All that are suspended in one core, whatever they wait for.
-using parking_lot = boost::intrusive::list<waiter, boost::intrusive::base_hook<waiter::parked_hook>,
+using waiter_list = boost::intrusive::list<waiter, boost::intrusive::base_hook<waiter::suspended_hook>,
     boost::intrusive::constant_time_size<false>>;
 
 /// Coroutines that were taken out under the shard's mutex and are resumed after it is free again.
@@ -196,7 +196,7 @@ struct timer_tag;
 ///
 /// Waiting works as with a condition variable: a coroutine reads `version`, looks at the state, and parks unless the
 /// version has moved since; every change moves the version and wakes all.
-class waitable
+class condition
     : public boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>, boost::intrusive::optimize_size<true>>
 {
 public:
@@ -222,18 +222,18 @@ public:
             wakes.add(waiters.front());
     }
 
-    friend bool operator<(const waitable& left, const waitable& right) noexcept { return left.due < right.due; }
+    friend bool operator<(const condition& left, const condition& right) noexcept { return left.due < right.due; }
 
 protected:
-    waitable() = default;
-    explicit waitable(bool wakes_only) : only_wakes(wakes_only) {}
-    ~waitable() = default;
+    condition() = default;
+    explicit condition(bool wakes_only) : only_wakes(wakes_only) {}
+    ~condition() = default;
 };
 
 /// Something that coroutines wait on and that has no other meaning.
-struct notice : waitable
+struct plain_condition : condition
 {
-    notice() : waitable(true) {}
+    plain_condition() : condition(true) {}
 };
 
 } // namespace colock::detail

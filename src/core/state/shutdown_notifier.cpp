@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/shutdown_news.hpp"
+#include "core/state/shutdown_notifier.hpp"
 
 #include "core/state/core.hpp"
 
@@ -8,7 +8,7 @@
 
 namespace colock::detail {
 
-void shutdown_news::begin(what told)
+void shutdown_notifier::begin(what told)
 {
     {
         const std::lock_guard guard(shard_.mutex);
@@ -19,15 +19,15 @@ void shutdown_news::begin(what told)
     tell_in_parts();
 }
 
-void shutdown_news::tell_in_parts()
+void shutdown_notifier::tell_in_parts()
 {
     for (bool more = true; more;) {
-        work todo;
+        deferred_actions actions;
         {
             const std::lock_guard guard(shard_.mutex);
-            more = tell_part(todo);
+            more = tell_part(actions);
         }
-        todo.run(shard_);
+        actions.run(shard_);
         if (!more)
             return;
         try {
@@ -35,7 +35,7 @@ void shutdown_news::tell_in_parts()
             // Without a context there is no loop to be held up.
             if (!self || !self->post_to_context([owner = owner_] {
                     if (const auto alive = owner.lock())
-                        alive->news.tell_in_parts();
+                        alive->notifier.tell_in_parts();
                 }))
                 continue;
             return;
@@ -47,16 +47,16 @@ void shutdown_news::tell_in_parts()
 }
 
 /// False if that was the last.
-bool shutdown_news::tell_part(work& todo)
+bool shutdown_notifier::tell_part(deferred_actions& actions)
 {
     if (!tells_)
         return false;
-    for (std::size_t n = 0; n < most_in_a_row; ++n) {
+    for (std::size_t n = 0; n < max_items_per_handler; ++n) {
         if (!shard_.suspended_until_closed.empty()) {
-            todo.wakes.add(shard_.suspended_until_closed.front());
-        } else if (!ends_leases_ || !leases_.shut_down_next(todo)) {
+            actions.wakes.add(shard_.suspended_until_closed.front());
+        } else if (!ends_leases_ || !leases_.shut_down_next(actions)) {
             tells_ = false;
-            clean_up_.drained().notify(todo.wakes);
+            cleanup_.drained().notify(actions.wakes);
             return false;
         }
     }

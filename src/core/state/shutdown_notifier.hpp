@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/state/clean_up.hpp"
-#include "core/state/leases.hpp"
+#include "core/state/cleanup_queue.hpp"
+#include "core/state/lease_table.hpp"
 #include "core/state/shard.hpp"
-#include "core/state/work.hpp"
+#include "core/state/deferred_actions.hpp"
 
 #include <memory>
 
@@ -12,7 +12,7 @@ namespace colock::detail {
 
 /// Tells those who wait, and the holders of what is held, that no acquire may begin any more. So many at a time that a
 /// crowd does not hold up the loop.
-class shutdown_news
+class shutdown_notifier
 {
 public:
     enum class what : unsigned char
@@ -21,9 +21,9 @@ public:
         waiters_and_leases,
     };
 
-    shutdown_news(shard& of, leases& held, clean_up& ends) : shard_(of), leases_(held), clean_up_(ends) {}
-    shutdown_news(const shutdown_news&) = delete;
-    shutdown_news& operator=(const shutdown_news&) = delete;
+    shutdown_notifier(shard& of, lease_table& held, cleanup_queue& ends) : shard_(of), leases_(held), cleanup_(ends) {}
+    shutdown_notifier(const shutdown_notifier&) = delete;
+    shutdown_notifier& operator=(const shutdown_notifier&) = delete;
 
     void owned_by(std::weak_ptr<core> owner) { owner_ = std::move(owner); }
 
@@ -44,11 +44,11 @@ public:
 
 private:
     void tell_in_parts();
-    [[nodiscard]] bool tell_part(work& todo);
+    [[nodiscard]] bool tell_part(deferred_actions& actions);
 
     shard& shard_;
-    leases& leases_;
-    clean_up& clean_up_;
+    lease_table& leases_;
+    cleanup_queue& cleanup_;
     std::weak_ptr<core> owner_;
     bool ends_leases_ = false;
     bool tells_ = false;

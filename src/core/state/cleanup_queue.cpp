@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/clean_up.hpp"
+#include "core/state/cleanup_queue.hpp"
 
 #include <algorithm>
 
@@ -9,41 +9,41 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr decltype(way_back::backoff) backoff_first{50};
-constexpr decltype(way_back::backoff) backoff_cap{2000};
+constexpr decltype(release_state::backoff) backoff_first{50};
+constexpr decltype(release_state::backoff) backoff_cap{2000};
 
 } // namespace
 
-void clean_up::may_stand(record& claim, std::chrono::milliseconds ttl) noexcept
+void cleanup_queue::may_stand(record& claim, std::chrono::milliseconds ttl) noexcept
 {
     claim.back().may_stand_until =
         std::max(claim.back().may_stand_until, ttl == 0ms ? time_point::max() : saturating_add(claim.sent(), ttl));
 }
 
-clean_up::time_point clean_up::unproven_after(const record& ending) const noexcept
+cleanup_queue::time_point cleanup_queue::unproven_after(const record& ending) const noexcept
 {
     // What the server does not end by itself stands until it is taken back.
     return shard_.can.expires ? saturating_add(ending.back().may_stand_until, shard_.options.operation_timeout)
                               : time_point::max();
 }
 
-void clean_up::enter(record& ending)
+void cleanup_queue::enter(record& ending)
 {
     intrusive_ptr_add_ref(&ending);
     ending_.push_back(ending);
     ++shard_.stats.settling;
 }
 
-void clean_up::give_back(record& ending, work& todo)
+void cleanup_queue::give_back(record& ending, deferred_actions& actions)
 {
     if (shard_.dead && !shard_.can.immediate)
-        return end(ending, false, todo);
+        return end(ending, false, actions);
     // Its end comes back here: nothing may overtake a create or an extend that is under way.
     if (ending.under_way != operation::none)
         return;
     record::ptr next;
     if (!shard_.dead && !ending.back().settles && ending.granted)
-        next = shard_.queues.pick_for_hand_over(ending, todo.wakes);
+        next = shard_.queues.pick_for_hand_over(ending, actions.wakes);
     const auto now = lease_clock::now();
     ending.under_way = operation::give_back;
     ending.set_sent(now);
@@ -56,16 +56,16 @@ void clean_up::give_back(record& ending, work& todo)
         next->sends_create();
         next->place.open_to_hand_over = false;
         next->set_sent(now);
-        if (next->attempting.sent(false))
-            todo.ask(work::action::cancel_wait, *next);
-        todo.ask(work::action::hand_over, ending, std::move(next));
+        if (next->acquire.sent(false))
+            actions.ask(deferred_actions::action::cancel_wait, *next);
+        actions.ask(deferred_actions::action::hand_over, ending, std::move(next));
     } else {
         ending.set_awaited(shard_.queues.find(ending) != nullptr);
-        todo.ask(ending.granted && !ending.tainted() ? work::action::release : work::action::abandon, ending);
+        actions.ask(ending.granted && !ending.in_doubt() ? deferred_actions::action::release : deferred_actions::action::abandon, ending);
     }
 }
 
-void clean_up::on_given_back(record& subject, release_outcome&& outcome, work& todo)
+void cleanup_queue::on_given_back(record& subject, release_outcome&& outcome, deferred_actions& actions)
 {
     subject.under_way = operation::none;
     if (outcome.others_wait && !shard_.can.fifo) {
@@ -80,10 +80,10 @@ void clean_up::on_given_back(record& subject, release_outcome&& outcome, work& t
         // and the acquire has another token, because this release may still arrive.
         if (outcome.status == release_status::failed)
             subject.spend();
-        subject.notify(todo.wakes);
+        subject.notify(actions.wakes);
     } else if (subject.where() == phase::ending && late_grant) {
         // That was a plain release, and its acquire was given up meanwhile: there may be more to take back.
-        give_back(subject, todo);
+        give_back(subject, actions);
     } else if (subject.where() == phase::ending) {
         const bool failed = outcome.status == release_status::failed;
         // The session that could have proven the release is lost, so no later attempt can prove it.
@@ -95,24 +95,24 @@ void clean_up::on_given_back(record& subject, release_outcome&& outcome, work& t
                 subject.back().error = std::move(outcome.error);
         }
         if (failed && !is_final) {
-            retry_later(subject, todo);
+            retry_later(subject, actions);
         } else {
             subject.back().settles = subject.back().settles || failed;
-            end(subject, !failed, todo);
+            end(subject, !failed, actions);
         }
     }
 }
 
-void clean_up::retry_later(record& ending, work& todo)
+void cleanup_queue::retry_later(record& ending, deferred_actions& actions)
 {
     ending.back().settles = true;
     const auto now = lease_clock::now();
     const time_point unproven_after = this->unproven_after(ending);
     if (shard_.dead || now >= unproven_after)
-        return end(ending, false, todo);
+        return end(ending, false, actions);
     // It may not have been carried out, or it may: whoever waits behind it has to look for itself.
     if (ending.granted)
-        shard_.queues.wake_heads(ending, todo.wakes);
+        shard_.queues.wake_heads(ending, actions.wakes);
     // Whoever waited for the first answer may leave now; the clean-up keeps the core.
     if (!kept_)
         kept_ = owner_.lock();
@@ -120,14 +120,14 @@ void clean_up::retry_later(record& ending, work& todo)
         std::clamp<decltype(ending.back().backoff)>(ending.back().backoff * 2U, backoff_first, backoff_cap);
     ending.back().retry_at = std::min(saturating_add(now, ending.back().backoff), unproven_after);
     shard_.timers.schedule(ending, std::min(ending.back().retry_at, ending.answer_by));
-    ending.notify(todo.wakes);
+    ending.notify(actions.wakes);
 }
 
-void clean_up::end(record& ending, bool proven, work& todo)
+void cleanup_queue::end(record& ending, bool proven, deferred_actions& actions)
 {
     shard_.timers.schedule(ending, time_point::max());
     ending_.erase(ending_.iterator_to(ending));
-    todo.ended.emplace_back(&ending, false);
+    actions.ended.emplace_back(&ending, false);
     --shard_.stats.settling;
     if (ending.back().settles) {
         ++shard_.stats.settled;
@@ -142,45 +142,45 @@ void clean_up::end(record& ending, bool proven, work& todo)
             .proven = proven});
     }
     ending.move_to(phase::ended);
-    ending.notify(todo.wakes);
+    ending.notify(actions.wakes);
     if (ending.granted && proven)
-        shard_.queues.wake_after_release(ending, todo.wakes);
+        shard_.queues.wake_after_release(ending, actions.wakes);
     else if (ending.granted)
-        shard_.queues.wake_heads(ending, todo.wakes);
+        shard_.queues.wake_heads(ending, actions.wakes);
     if (ending_.empty()) {
-        todo.keep = std::move(kept_);
-        drained_.notify(todo.wakes);
+        actions.keep = std::move(kept_);
+        drained_.notify(actions.wakes);
     }
 }
 
-void clean_up::keep_until_ended(const record& ending)
+void cleanup_queue::keep_until_ended(const record& ending)
 {
     // One that is released at once is in no list: whoever asks the backend keeps the core.
     if (ending.where() == phase::ending && ending.list_hook::is_linked() && !kept_)
         kept_ = owner_.lock();
 }
 
-void clean_up::give_up(work& todo)
+void cleanup_queue::give_up(deferred_actions& actions)
 {
     while (!ending_.empty())
-        end(ending_.front(), false, todo);
+        end(ending_.front(), false, actions);
 }
 
-const std::vector<std::string>& clean_up::leave_behind(work& todo)
+const std::vector<std::string>& cleanup_queue::leave_behind(deferred_actions& actions)
 {
     for (record& unanswered : ending_) {
         left_behind_.push_back(unanswered.key());
         unanswered.back().settles = true;
     }
-    give_up(todo);
+    give_up(actions);
     return left_behind_;
 }
 
-record::ptr clean_up::leave_to_parent(work& todo)
+record::ptr cleanup_queue::drop_after_fork(deferred_actions& actions)
 {
     if (ending_.empty()) {
-        todo.keep = std::move(kept_);
-        drained_.notify(todo.wakes);
+        actions.keep = std::move(kept_);
+        drained_.notify(actions.wakes);
         return {};
     }
     record& first = ending_.front();

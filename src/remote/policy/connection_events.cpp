@@ -1,16 +1,16 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "remote/policy/connection_news.hpp"
+#include "remote/policy/connection_events.hpp"
 
 #include <utility>
 
 namespace colock::remote {
 
-connection_news::item connection_news::began() const noexcept
+connection_events::item connection_events::began() const noexcept
 {
     return open_ > 0 ? item::none : item::connecting;
 }
 
-connection_news::item connection_news::opened() noexcept
+connection_events::item connection_events::opened() noexcept
 {
     const bool has_others = open_++ > 0;
     const bool is_first = !std::exchange(was_ready_, true);
@@ -21,7 +21,7 @@ connection_news::item connection_news::opened() noexcept
     return has_others ? item::none : item::connecting_ended;
 }
 
-connection_news::item connection_news::failed() noexcept
+connection_events::item connection_events::failed() noexcept
 {
     if (open_ > 0)
         return item::none;
@@ -29,12 +29,12 @@ connection_news::item connection_news::failed() noexcept
     return item::unreachable;
 }
 
-connection_news::item connection_news::gave_up() const noexcept
+connection_events::item connection_events::gave_up() const noexcept
 {
     return open_ > 0 ? item::none : item::connecting_ended;
 }
 
-connection_news::item connection_news::lost() noexcept
+connection_events::item connection_events::lost() noexcept
 {
     if (--open_ > 0)
         return item::none;

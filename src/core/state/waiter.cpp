@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/parking.hpp"
+#include "core/state/waiter.hpp"
 
 #include "core/state/core.hpp"
 
@@ -75,11 +75,11 @@ void core::cancel_by(asio::cancellation_slot slot, const waiter::ptr& place)
 }
 
 void core::suspend(
-    const waiter::ptr& place, const asio::any_io_executor& executor, waitable& source, parked& how, std::uint32_t seen)
+    const waiter::ptr& place, const asio::any_io_executor& executor, condition& source, wait_state& how, std::uint32_t seen)
 {
     if (!place->enroll(registry_of(executor)))
         return;
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
         intrusive_ptr_add_ref(place.get());
@@ -92,9 +92,9 @@ void core::suspend(
             // From the end of the guard on, another thread may resume the coroutine, which keeps this core.
             return;
         }
-        todo.wakes.add(*place);
+        actions.wakes.add(*place);
     }
-    todo.run(*this);
+    actions.run(*this);
 }
 
 std::shared_ptr<handler_registry> core::registry_of(const asio::any_io_executor& executor) const
@@ -106,17 +106,17 @@ std::shared_ptr<handler_registry> core::registry_of(const asio::any_io_executor&
 
 void core::unpark(waiter& place)
 {
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
         place.is_cancelled = true;
-        if (place.is_parked())
-            todo.wakes.add(place);
+        if (place.is_waiting())
+            actions.wakes.add(place);
     }
-    todo.run(*this);
+    actions.run(*this);
 }
 
-void core::discard(parked& place) noexcept
+void core::discard(wait_state& place) noexcept
 {
     if (const auto wait = std::exchange(place.wait, nullptr)) {
         forget(*wait);
@@ -128,7 +128,7 @@ void core::forget(waiter& place) noexcept
 {
     waiter::ptr forgotten;
     const std::lock_guard guard(mutex);
-    if (place.is_parked())
+    if (place.is_waiting())
         forgotten = place.take_out();
 }
 

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/letting_go.hpp"
+#include "core/state/background_release.hpp"
 
 #include "core/state/core.hpp"
 
@@ -12,7 +12,7 @@ namespace {
 bool end_watched_release(core& self, record& ending, release_outcome&& outcome)
 {
     const bool failed = outcome.status == release_status::failed;
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(self.mutex);
         add_to(self.quick_releases_ended, 1U);
@@ -21,16 +21,16 @@ bool end_watched_release(core& self, record& ending, release_outcome&& outcome)
         if (failed) {
             --self.stats.releases;
             ending.move_to(phase::ending);
-            clean_up::may_stand(ending, ending.ttl());
-            self.cleaning.enter(ending);
+            cleanup_queue::may_stand(ending, ending.ttl());
+            self.cleanup.enter(ending);
         } else {
             self.timers.schedule(ending, lease_clock::time_point::max());
             ending.move_to(phase::ended);
-            ending.notify(todo.wakes);
-            self.cleaning.drained().notify(todo.wakes);
+            ending.notify(actions.wakes);
+            self.cleanup.drained().notify(actions.wakes);
         }
     }
-    todo.run(self);
+    actions.run(self);
     if (failed)
         self.on_given_back(ending, std::move(outcome));
     return !failed;
@@ -68,11 +68,11 @@ bool release_at_once(core& self, const record::ptr& held)
     {
         const std::lock_guard guard(self.mutex);
         if (subject.where() != phase::held || subject.incomplete || subject.under_way != operation::none ||
-            subject.tainted() || !subject.waiters.empty() || subject.due != lease_clock::time_point::max() ||
+            subject.in_doubt() || !subject.waiters.empty() || subject.due != lease_clock::time_point::max() ||
             self.options.observer || (self.queues.may_have(subject.key_hash()) && self.queues.find(subject)) ||
             self.closed_to_new.load(std::memory_order_relaxed))
             return false;
-        self.leased.take_out(subject);
+        self.leases.take_out(subject);
         subject.end_reason = lost_reason::released;
         // Somebody may have looked, and be about to park.
         subject.touch();
@@ -106,62 +106,62 @@ bool must_await_answer(core& self, record& ending, std::uint32_t& seen)
 release_start begin_release(core& self, record& held, std::uint32_t* seen)
 {
     release_start begun;
-    work todo;
+    deferred_actions actions;
     {
         const std::lock_guard guard(self.mutex);
         begun.was_held = held.where() == phase::held;
         if (begun.was_held)
-            self.leased.begin_end(held, lost_reason::released, todo);
+            self.leases.begin_end(held, lost_reason::released, actions);
         begun.waits = seen && !self.can.immediate && watch_for_answer(self, held, *seen);
     }
-    todo.run(self);
+    actions.run(self);
     if (seen && self.can.immediate)
         begun.waits = must_await_answer(self, held, *seen);
     return begun;
 }
 
-void let_go(core& self, record& held) noexcept
+void release_in_background(core& self, record& held) noexcept
 {
     if (held.where() == phase::held && !release_at_once(self, record::ptr(&held)))
         begin_release(self, held);
     if (held.where() != phase::ending)
         return;
     const std::lock_guard guard(self.mutex);
-    self.cleaning.keep_until_ended(held);
+    self.cleanup.keep_until_ended(held);
 }
 
-void depart(core& self, const record::ptr& wanted) noexcept
+void abandon_acquire(core& self, const record::ptr& wanted) noexcept
 {
     record& subject = *wanted;
     subject.cancel();
     {
-        work todo;
+        deferred_actions actions;
         {
             const std::lock_guard guard(self.mutex);
-            self.queues.leave(subject, todo.wakes);
+            self.queues.leave(subject, actions.wakes);
             if (subject.where() == phase::acquiring) {
                 self.stop_trying(subject);
-                if (subject.attempting.stops_waiting() && !subject.incomplete)
+                if (subject.acquire.stops_waiting() && !subject.incomplete)
                     --self.stats.waiting;
                 subject.incomplete = nullptr;
-                if (subject.attempting.stops_listening())
-                    todo.ask(work::action::cancel_wait, subject);
+                if (subject.acquire.stops_listening())
+                    actions.ask(deferred_actions::action::cancel_wait, subject);
                 self.timers.schedule(subject, lease_clock::time_point::max());
-                if ((subject.under_way == operation::none && !subject.left_trace) || subject.inherited()) {
+                if ((subject.under_way == operation::none && !subject.left_trace) || subject.is_from_parent()) {
                     subject.move_to(phase::ended);
                 } else {
                     subject.has_acquired();
                     subject.back().settles = true;
-                    clean_up::may_stand(subject, subject.ttl());
+                    cleanup_queue::may_stand(subject, subject.ttl());
                     subject.move_to(phase::ending);
-                    self.cleaning.enter(subject);
-                    self.cleaning.give_back(subject, todo);
+                    self.cleanup.enter(subject);
+                    self.cleanup.give_back(subject, actions);
                 }
             }
         }
-        todo.run(self);
+        actions.run(self);
     }
-    let_go(self, subject);
+    release_in_background(self, subject);
 }
 
 } // namespace colock::detail

@@ -1,17 +1,17 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/acquire_step.hpp"
-#include "core/operations/verbs.hpp"
+#include "core/operations/operations.hpp"
 #include "core/policy/ticket.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"
-#include "core/state/departure.hpp"
+#include "core/state/acquire_guard.hpp"
 #include "core/state/failures.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
 #include <optional>
 
-namespace colock::detail::verbs {
+namespace colock::detail::operations {
 
 using namespace std::chrono_literals;
 
@@ -37,7 +37,7 @@ void check_moves(const core& self, std::string key)
 /// What was sent for it and not answered could come after the one that adopts it.
 bool is_in_doubt(const record& held)
 {
-    return held.tainted() || held.spent() || held.late_ttl() != std::chrono::milliseconds::max();
+    return held.in_doubt() || held.spent() || held.late_ttl() != std::chrono::milliseconds::max();
 }
 
 /// False if something is under way that has to end before; else nothing else begins, and a ticket may be made.
@@ -45,7 +45,7 @@ bool begin_detach(core& self, const record::ptr& held, std::uint32_t& seen)
 {
     record& subject = *held;
     std::unique_lock guard(self.mutex);
-    if (self.is_deaf()) {
+    if (self.is_backend_gone()) {
         guard.unlock();
         throw error(errc::shutting_down, context_of(self, subject));
     }
@@ -56,7 +56,7 @@ bool begin_detach(core& self, const record::ptr& held, std::uint32_t& seen)
     }
     if (const auto now = lease_clock::now(); subject.lease().has_ended(now)) {
         guard.unlock();
-        const auto reason = leases::end_of(subject, now);
+        const auto reason = lease_table::end_of(subject, now);
         self.declare_lost(held, reason);
         throw_not_held(self, subject, reason);
     }
@@ -76,27 +76,27 @@ bool begin_detach(core& self, const record::ptr& held, std::uint32_t& seen)
 /// Unless the lease was lost meanwhile, or there is no ticket, nobody here has the lock any more.
 std::optional<lost_reason> end_detach(core& self, record& held, bool has_ticket)
 {
-    work todo;
+    deferred_actions actions;
     std::optional<lost_reason> lost;
     {
         const std::lock_guard guard(self.mutex);
         held.under_way = operation::none;
         if (held.where() == phase::held && has_ticket) {
-            self.leased.leave_standing(held, todo);
+            self.leases.leave_standing(held, actions);
         } else if (held.where() == phase::held) {
             // A renewal that fell due meanwhile gave way.
             held.plan.catches_up(lease_clock::now());
-            self.leased.reschedule(held);
+            self.leases.reschedule(held);
             if (held.is_to_be_verified)
-                self.leased.verify(held, todo);
-            held.notify(todo.wakes);
+                self.leases.verify(held, actions);
+            held.notify(actions.wakes);
         } else {
             lost = held.end_reason;
             if (held.where() == phase::ending)
-                self.cleaning.give_back(held, todo);
+                self.cleanup.give_back(held, actions);
         }
     }
-    todo.run(self);
+    actions.run(self);
     return lost;
 }
 
@@ -116,11 +116,11 @@ std::string make_ticket(const core& self, const record& held)
 asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held)
 {
     check_moves(*self, held->key());
-    parked place;
+    wait_state place;
     std::uint32_t seen = 0;
     // A renewal may be under way, or an extend.
     while (!begin_detach(*self, held, seen))
-        co_await self->park(*held, place, seen);
+        co_await self->async_wait(*held, place, seen);
     std::string ticket;
     try {
         ticket = make_ticket(*self, *held);
@@ -144,7 +144,7 @@ record::ptr prepare_adoption(const std::shared_ptr<core>& self, moving_lock&& mo
     options.retry.reset();
     auto wanted = prepare(self, std::move(moving.key), std::move(options), renewal::manual, false, moving.group);
     throw_if_refused(*self, *wanted);
-    throw_if_inherited(*self, *wanted);
+    throw_if_from_parent(*self, *wanted);
     prepare_token(*self, *wanted);
     wanted->started = lease_clock::now();
     return wanted;
@@ -196,7 +196,7 @@ adoption proceed(
     core& self, const record::ptr& wanted, const std::string& proof, retry_schedule& schedule, std::uint32_t& seen)
 {
     record& subject = *wanted;
-    throw_if_inherited(self, subject);
+    throw_if_from_parent(self, subject);
     const auto now = lease_clock::now();
     {
         std::unique_lock guard(self.mutex);
@@ -226,7 +226,7 @@ adoption proceed(
             ++self.stats.retries;
         static_cast<void>(begin_attempt(subject, now, true));
         if (!subject.list_hook::is_linked())
-            self.trying.push_back(subject);
+            self.single_attempts.push_back(subject);
     }
     self.backend->start_adopt(proof, wanted, completion<create_outcome>::bind<&record::on_created>(wanted));
     return adoption::again;
@@ -241,13 +241,13 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
     auto moving = read_ticket(*self, ticket);
     const auto proof = std::move(moving.proof);
     auto wanted = prepare_adoption(self, std::move(moving), std::move(options));
-    departure leaving(*self, wanted);
+    acquire_guard on_exit(*self, wanted);
     if (self->closed_to_new.load())
         throw_shutting_down(*self, *wanted);
-    leaving.takes_time();
+    on_exit.enter_slow_path();
     const auto policy = until_timeout(*self);
     retry_schedule schedule(policy, wanted->started);
-    parked place;
+    wait_state place;
     place.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
@@ -255,12 +255,12 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
             throw_if_cancelled(co_await asio::this_coro::cancellation_state);
         switch (proceed(*self, wanted, proof, schedule, seen)) {
         case adoption::adopted:
-            leaving.dismiss();
+            on_exit.dismiss();
             co_return record::make_lock(std::move(wanted), std::move(self));
         case adoption::again:
             break;
         case adoption::waits:
-            co_await self->park(*wanted, place, seen);
+            co_await self->async_wait(*wanted, place, seen);
             break;
         }
     }

@@ -20,7 +20,7 @@
 
 /// What lockers, locks and groups do. Each coroutine owns what it needs: the handle that it was called on may go away.
 /// The `start_` functions do the same for a completion handler, see run_operation.hpp.
-namespace colock::detail::verbs {
+namespace colock::detail::operations {
 
 // prepare.cpp
 /// The record of an acquire; bad input is kept in it and thrown when the verb is awaited.

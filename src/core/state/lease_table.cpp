@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/leases.hpp"
+#include "core/state/lease_table.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -8,14 +8,14 @@ namespace colock::detail {
 
 using std::chrono::milliseconds;
 
-lease_request leases::request_of(const record& claim, milliseconds ttl) const noexcept
+lease_request lease_table::request_of(const record& claim, milliseconds ttl) const noexcept
 {
     // What may arrive late counts as if it had been the last.
     const auto counted = std::min(ttl, claim.late_ttl());
     return {claim.sent(), counted, shard_.backend->max_clock_lead(counted)};
 }
 
-void leases::hold(record& wanted, std::uint64_t fence)
+void lease_table::hold(record& wanted, std::uint64_t fence)
 {
     wanted.fence = fence;
     wanted.granted = true;
@@ -28,14 +28,14 @@ void leases::hold(record& wanted, std::uint64_t fence)
 
     if (!wanted.incomplete) {
         ++shard_.stats.grants;
-        if (wanted.attempting.has_waited())
+        if (wanted.acquire.has_waited())
             end_wait(wanted.started);
     }
     if (wanted.plan.renews() || is_watched(wanted) || wanted.due != time_point::max() || wanted.plan.is_bounded())
         reschedule(wanted);
 }
 
-void leases::end_wait(time_point started)
+void lease_table::end_wait(time_point started)
 {
     --shard_.stats.waiting;
     const auto waited = lease_clock::now() - started;
@@ -43,46 +43,46 @@ void leases::end_wait(time_point started)
     shard_.stats.waited_longest = std::max(shard_.stats.waited_longest, std::chrono::nanoseconds(waited));
 }
 
-bool leases::is_watched(const record& held) const noexcept
+bool lease_table::is_watched(const record& held) const noexcept
 {
     return shard_.watches_all || (shard_.can.extends_groups && !held.owner().group.empty());
 }
 
-void leases::grant(record& wanted, std::uint64_t fence, work& todo)
+void lease_table::grant(record& wanted, std::uint64_t fence, deferred_actions& actions)
 {
     key_queue* queue = wanted.place.queue;
-    if (shard_.queues.leave(wanted, todo.wakes)) {
+    if (shard_.queues.leave(wanted, actions.wakes)) {
         queue->answer = {.heard = true};
         if (wanted.mode() == lock_mode::exclusive)
             queue->holder = &wanted;
     }
     hold(wanted, fence);
-    wanted.notify(todo.wakes);
+    wanted.notify(actions.wakes);
     if (shard_.options.observer && !wanted.incomplete)
         shard_.events.add(
             {.what = lock_event::kind::granted, .subject = &wanted, .span = lease_clock::now() - wanted.started});
-    hear_of_grant(wanted, todo);
+    hear_of_grant(wanted, actions);
 }
 
-void leases::hear_of_grant(record& held, work& todo)
+void lease_table::hear_of_grant(record& held, deferred_actions& actions)
 {
     if (held.loss_before_grant)
-        return begin_end(held, *held.loss_before_grant, todo);
+        return begin_end(held, *held.loss_before_grant, actions);
     if (held.is_to_be_verified)
-        verify(held, todo);
+        verify(held, actions);
 }
 
-void leases::verify(record& held, work& todo)
+void lease_table::verify(record& held, deferred_actions& actions)
 {
     held.is_to_be_verified = held.under_way != operation::none;
     if (held.is_to_be_verified)
         return;
     held.under_way = operation::query;
     held.set_sent(lease_clock::now());
-    todo.ask(work::action::verify, held);
+    actions.ask(deferred_actions::action::verify, held);
 }
 
-void leases::hand_out(record& held, bool renews, milliseconds max_hold, time_point now)
+void lease_table::hand_out(record& held, bool renews, milliseconds max_hold, time_point now)
 {
     held.incomplete = nullptr;
     held.lease().set_ttl_bound(held.plan.handed_out(now, renews, max_hold, held.lease().ttl_bound()));
@@ -92,27 +92,27 @@ void leases::hand_out(record& held, bool renews, milliseconds max_hold, time_poi
         shard_.events.add({.what = lock_event::kind::granted, .subject = &held, .span = now - held.started});
 }
 
-void leases::reschedule(record& held)
+void lease_table::reschedule(record& held)
 {
     const auto due = held.plan.due(held.lease().valid_until(), shard_.margins, is_watched(held));
     shard_.timers.schedule(held, std::min(due, held.answer_by));
 }
 
 /// False if it has ended.
-bool leases::follow_plan(record& held, time_point now, work& todo)
+bool lease_table::follow_plan(record& held, time_point now, deferred_actions& actions)
 {
     for (;;) {
         const auto stands_until = held.lease().has_ended(now) ? time_point::min() : held.lease().valid_until();
         const auto next = held.plan.next(now, stands_until, shard_.margins, is_watched(held));
         switch (next.what) {
         case lease_plan::action::lose:
-            begin_end(held, end_of(held, now), todo);
+            begin_end(held, end_of(held, now), actions);
             return false;
         case lease_plan::action::stop_body:
-            stop_body(held, lost_reason::expired, todo);
+            stop_body(held, lost_reason::expired, actions);
             break;
         case lease_plan::action::renew:
-            start_renewal(held, now, todo);
+            start_renewal(held, now, actions);
             break;
         case lease_plan::action::wait:
             return true;
@@ -120,29 +120,29 @@ bool leases::follow_plan(record& held, time_point now, work& todo)
     }
 }
 
-void leases::stop_body(record& held, lost_reason why, work& todo)
+void lease_table::stop_body(record& held, lost_reason why, deferred_actions& actions)
 {
     held.plan.stops_body(why);
-    held.notify(todo.wakes);
+    held.notify(actions.wakes);
 }
 
-bool leases::shut_down_next(work& todo)
+bool lease_table::shut_down_next(deferred_actions& actions)
 {
     if (held_.empty() || held_.front().told_of_shutdown)
         return false;
     record& next = held_.front();
     next.told_of_shutdown = true;
     if (!next.plan.body_runs()) {
-        begin_end(next, lost_reason::shutting_down, todo);
+        begin_end(next, lost_reason::shutting_down, actions);
         return true;
     }
-    stop_body(next, lost_reason::shutting_down, todo);
+    stop_body(next, lost_reason::shutting_down, actions);
     // It stays until its body ends; those in front are the ones to be told.
     held_.splice(held_.end(), held_, held_.iterator_to(next));
     return true;
 }
 
-void leases::start_renewal(record& held, time_point now, work& todo)
+void lease_table::start_renewal(record& held, time_point now, deferred_actions& actions)
 {
     held.plan.forget_renewal();
     // Whatever is under way schedules the next renewal when it ends.
@@ -155,28 +155,28 @@ void leases::start_renewal(record& held, time_point now, work& todo)
     held.extension().ttl = *ttl;
     held.extension().result.reset();
     held.set_sent(now);
-    clean_up::may_stand(held, *ttl);
-    todo.ask(work::action::renew, held);
+    cleanup_queue::may_stand(held, *ttl);
+    actions.ask(deferred_actions::action::renew, held);
 }
 
-void leases::begin_end(record& held, lost_reason reason, work& todo)
+void lease_table::begin_end(record& held, lost_reason reason, deferred_actions& actions)
 {
     held_.erase(held_.iterator_to(held));
     held.end_reason = reason;
     held.move_to(phase::ending);
     held.plan.forget_renewal();
-    clean_up::may_stand(held, held.ttl());
-    clean_up_.enter(held);
+    cleanup_queue::may_stand(held, held.ttl());
+    cleanup_.enter(held);
     if (key_queue* queue = shard_.queues.find(held); queue && queue->holder == &held)
         queue->holder = nullptr;
     if (reason != lost_reason::released)
-        shard_.queues.wake_heads(held, todo.wakes);
+        shard_.queues.wake_heads(held, actions.wakes);
     else
         held.back().error = nullptr;
     if (auto* const group = std::exchange(held.incomplete, nullptr)) {
         // Nobody was told of the grant, so its end is settled without a word.
         held.back().settles = true;
-        group->lease_ended(todo.wakes);
+        group->lease_ended(actions.wakes);
     } else if (reason != lost_reason::released) {
         held.back().settles = true;
         ++shard_.stats.losses[static_cast<std::size_t>(reason)];
@@ -184,11 +184,11 @@ void leases::begin_end(record& held, lost_reason reason, work& todo)
             shard_.events.add({.what = lock_event::kind::lost, .subject = &held, .reason = reason});
     }
     shard_.timers.schedule(held, held.answer_by);
-    held.notify(todo.wakes);
-    clean_up_.give_back(held, todo);
+    held.notify(actions.wakes);
+    cleanup_.give_back(held, actions);
 }
 
-void leases::leave_standing(record& held, work& todo)
+void lease_table::leave_standing(record& held, deferred_actions& actions)
 {
     take_out(held);
     held.end_reason = lost_reason::released;
@@ -198,16 +198,16 @@ void leases::leave_standing(record& held, work& todo)
     if (key_queue* queue = shard_.queues.find(held); queue && queue->holder == &held)
         queue->holder = nullptr;
     // They have to learn from the backend until when they are to wait now.
-    shard_.queues.wake_heads(held, todo.wakes);
+    shard_.queues.wake_heads(held, actions.wakes);
     ++shard_.stats.releases;
     if (shard_.options.observer)
         shard_.events.add({.what = lock_event::kind::released, .subject = &held});
-    held.notify(todo.wakes);
+    held.notify(actions.wakes);
     // A shutdown waits for bodies, and one of them may have done this.
-    clean_up_.drained().notify(todo.wakes);
+    cleanup_.drained().notify(actions.wakes);
 }
 
-void leases::watch_session(record& held)
+void lease_table::watch_session(record& held)
 {
     const auto& session = held.lease().session();
     if (session_.lock() == session)
@@ -220,7 +220,7 @@ void leases::watch_session(record& held)
 }
 
 /// Why a lease that is no more has ended.
-lost_reason leases::end_of(const record& held, time_point now) noexcept
+lost_reason lease_table::end_of(const record& held, time_point now) noexcept
 {
     const auto& session = held.lease().session();
     if (session && session->has_ended(now))
@@ -229,28 +229,28 @@ lost_reason leases::end_of(const record& held, time_point now) noexcept
 }
 
 /// What is told to the caller as a loss is one for everybody: it is counted, and the observer hears of it.
-std::optional<lost_reason> leases::report_loss(record& held, work& todo)
+std::optional<lost_reason> lease_table::report_loss(record& held, deferred_actions& actions)
 {
     if (held.where() != phase::held)
         return held.end_reason;
     // The timer may be late, if the body kept its thread busy.
     if (held.plan.body_stops())
-        begin_end(held, held.plan.stop_reason(), todo);
+        begin_end(held, held.plan.stop_reason(), actions);
     else if (const auto now = lease_clock::now(); held.lease().has_ended(now))
-        begin_end(held, end_of(held, now), todo);
+        begin_end(held, end_of(held, now), actions);
     return held.end_reason;
 }
 
-void leases::expect(record& held, milliseconds ttl, work& todo)
+void lease_table::expect(record& held, milliseconds ttl, deferred_actions& actions)
 {
-    clean_up::may_stand(held, ttl);
+    cleanup_queue::may_stand(held, ttl);
     if (const auto sooner = held.plan.shortened(request_of(held, ttl), held.lease().ttl_bound())) {
         held.lease().set_ttl_bound(*sooner);
-        shard_.queues.wake_for_earlier_expiry(held, saturating_add(held.sent(), ttl), todo.wakes);
+        shard_.queues.wake_for_earlier_expiry(held, saturating_add(held.sent(), ttl), actions.wakes);
     }
 }
 
-void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
+void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferred_actions& actions)
 {
     subject.under_way = operation::none;
     subject.answer_by = time_point::max();
@@ -263,7 +263,7 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
     if (subject.where() == phase::ended)
         return;
     if (subject.where() == phase::ending) {
-        clean_up_.give_back(subject, todo);
+        cleanup_.give_back(subject, actions);
     } else if (outcome.status == extend_status::extended && !subject.lease().has_ended(lease_clock::now())) {
         subject.back().error = nullptr;
         if (result)
@@ -279,7 +279,7 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
         }
     } else if (outcome.status != extend_status::failed) {
         // An answer that came after the deadline cannot bring back what was not held for a while.
-        begin_end(subject, end_of(subject, lease_clock::now()), todo);
+        begin_end(subject, end_of(subject, lease_clock::now()), actions);
     } else if (subject.plan.renews()) {
         if (is_renewal)
             ++shard_.stats.renewal_errors;
@@ -291,16 +291,16 @@ void leases::on_extended(record& subject, extend_outcome&& outcome, work& todo)
     if (result)
         result->emplace(std::move(outcome));
     if (subject.incomplete)
-        subject.incomplete->notify(todo.wakes);
+        subject.incomplete->notify(actions.wakes);
     if (subject.where() == phase::held) {
         reschedule(subject);
         if (subject.is_to_be_verified)
-            verify(subject, todo);
+            verify(subject, actions);
     }
-    subject.notify(todo.wakes);
+    subject.notify(actions.wakes);
 }
 
-void leases::lost_contact(time_point now)
+void lease_table::lost_contact(time_point now)
 {
     for (record& held : held_) {
         if (shard_.options.observer && !held.incomplete)
@@ -314,7 +314,7 @@ void leases::lost_contact(time_point now)
 }
 
 /// They are due now, and so told in parts, as others are whose time has come.
-void leases::session_ended(const session_bound& session)
+void lease_table::session_ended(const session_bound& session)
 {
     const auto now = lease_clock::now();
     for (record& held : held_) {
