@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo.hpp"
 
+#include "mongo/commands/batch.hpp"
+#include "mongo/commands/batch_update.hpp"
 #include "mongo/commands/commands.hpp"
-#include "mongo/commands/joined_update.hpp"
-#include "mongo/commands/joint.hpp"
 #include "mongo/commands/lock_view.hpp"
 #include "mongo/driver/destination.hpp"
 #include "mongo/driver/driver.hpp"

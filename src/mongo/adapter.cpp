@@ -40,11 +40,14 @@ public:
 
     [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept override
     {
-        return talk().config().max_clock_lead.value_or(remote::default_clock_lead(ttl));
+        return get_client().config().max_clock_lead.value_or(remote::default_clock_lead(ttl));
     }
 
-    [[nodiscard]] waiting_by waiting() const noexcept { return talk().waiting(); }
-    void start_indexes(completion<failure_ptr> done) const { talk().submit(make_indexes(talk(), std::move(done))); }
+    [[nodiscard]] waiting_by waiting() const noexcept { return get_client().waiting(); }
+    void start_indexes(completion<failure_ptr> done) const
+    {
+        get_client().submit(make_indexes(get_client(), std::move(done)));
+    }
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
@@ -54,7 +57,7 @@ public:
         }
         if (auto* const state = find_state(*claim); state && state->source)
             state->source->look();
-        talk().submit(make_create(talk(), std::move(claim), std::move(done)));
+        get_client().submit(make_create(get_client(), std::move(claim), std::move(done)));
     }
 
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
@@ -65,7 +68,7 @@ public:
         }
         auto& state = state_of(*claim);
         if (!state.source)
-            state.source.emplace(talk().watch(claim->key()));
+            state.source.emplace(get_client().watch(claim->key()));
         if (!state.source->wait(*claim, done))
             done(woken{});
     }
@@ -83,7 +86,7 @@ public:
                             held->key() == next->key() && !held->in_doubt() && !held->is_from_parent() &&
                             !next->is_from_parent() && !(state && state->intends);
         if (simple)
-            talk().submit(make_hand_over(talk(), std::move(held), std::move(next), std::move(done)));
+            get_client().submit(make_hand_over(get_client(), std::move(held), std::move(next), std::move(done)));
         else
             adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
     }
@@ -92,7 +95,7 @@ public:
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override
     {
         index_once();
-        talk().submit(make_group_action(talk(), std::move(id), what, ttl, std::move(done)));
+        get_client().submit(make_group_action(get_client(), std::move(id), what, ttl, std::move(done)));
     }
 
     [[nodiscard]] std::string export_ticket(const claim& held) const override { return held.token().hex(); }
@@ -104,14 +107,14 @@ public:
         else if (ticket.size() != 2 * token::size || ticket.find_first_not_of("0123456789abcdef") != ticket.npos)
             done(create_outcome::busy());
         else
-            talk().submit(make_adopt(talk(), std::move(ticket), std::move(claim), std::move(done)));
+            get_client().submit(make_adopt(get_client(), std::move(ticket), std::move(claim), std::move(done)));
     }
 
     void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override
     {
         if (auto from = page_start::from(cursor)) {
             index_once();
-            talk().submit(make_purge(talk(), limit, *std::move(from), std::move(done)));
+            get_client().submit(make_purge(get_client(), limit, *std::move(from), std::move(done)));
         } else {
             done({.error = colock::detail::not_a_cursor(name())});
         }
@@ -127,14 +130,14 @@ private:
                 return;
             }
         }
-        talk().submit(make_give_back(talk(), std::move(claim), std::move(done), given));
+        get_client().submit(make_give_back(get_client(), std::move(claim), std::move(done), given));
     }
 
     void list_all(filter which, std::string cursor, completion<list_outcome> done) override
     {
         if (auto from = page_start::from(cursor)) {
             index_once();
-            talk().submit(make_page(talk(), std::move(which), *std::move(from), std::move(done)));
+            get_client().submit(make_page(get_client(), std::move(which), *std::move(from), std::move(done)));
         } else {
             done({.error = colock::detail::not_a_cursor(name())});
         }

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/client.hpp"
 
-#include "mongo/commands/joint.hpp"
+#include "mongo/commands/batch.hpp"
 #include "mongo/events/release_events.hpp"
-#include "mongo/operations/joining_operation.hpp"
+#include "mongo/operations/batchable_operation.hpp"
 #include "mongo/operations/shared_read.hpp"
 
 #include <colock/token.hpp>
@@ -36,9 +36,9 @@ struct client::parts final : runtime
     release_events releases;
 
     /// Those that were started, and go out together.
-    std::vector<boost::intrusive_ptr<joining_operation>> together;
+    std::vector<boost::intrusive_ptr<batchable_operation>> together;
     std::size_t most_together = 1;
-    std::vector<std::weak_ptr<joint>> travelling;
+    std::vector<std::weak_ptr<batch>> travelling;
     /// The last that was begun; others may join it.
     std::weak_ptr<shared_read> last_read;
     /// Something waits for others to go with.
@@ -106,7 +106,7 @@ bool client::can_start(const remote::operation& next)
     return true;
 }
 
-void client::join(joining_operation& added)
+void client::join(batchable_operation& added)
 {
     auto& all = run();
     if (all.together.empty())
@@ -148,7 +148,7 @@ void client::send_together()
         members.front()->go_alone();
         return;
     }
-    const auto made = std::make_shared<joint>(config_, members, all.talks.no_change_code());
+    const auto made = std::make_shared<batch>(config_, members, all.talks.no_change_code());
     for (const auto& each : members)
         each->travel_with(made);
     all.travelling.push_back(made);
@@ -160,7 +160,7 @@ std::size_t client::load() noexcept
 {
     auto& all = run();
     std::size_t joined = 0;
-    std::erase_if(all.travelling, [&](const std::weak_ptr<joint>& each) {
+    std::erase_if(all.travelling, [&](const std::weak_ptr<batch>& each) {
         const auto under_way = each.lock();
         if (!under_way || under_way->is_over())
             return true;

@@ -16,7 +16,7 @@
 
 namespace colock::mongo::detail {
 
-class joining_operation;
+class batchable_operation;
 class key_reader;
 class shared_read;
 
@@ -49,7 +49,7 @@ public:
     /// Greater than all before: a server carries out no request of a claim after a later one.
     [[nodiscard]] std::int64_t next_request() noexcept { return ++requests_; }
     /// It goes with those that are started at the same time.
-    void join(joining_operation& added);
+    void join(batchable_operation& added);
     /// Its key is read with those that others ask for at the same time.
     void read(key_reader& added);
 

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "net/race.hpp"
+#include "net/happy_eyeballs.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -69,7 +69,7 @@ using resolve_handler = asio::any_completion_handler<void(boost::system::error_c
 }
 
 /// Completes with `found`, the address first that wins.
-inline void run_for(race& between, const addresses& found, resolve_handler resolved)
+inline void run_for(happy_eyeballs& between, const addresses& found, resolve_handler resolved)
 {
     std::vector<asio::ip::tcp::endpoint> entrants;
     for (const auto& each : found)
@@ -124,11 +124,11 @@ public:
     }
 
 private:
-    using race = colock::remote::race;
+    using happy_eyeballs = colock::remote::happy_eyeballs;
 
     void resolve_name(const std::string& name, const std::string& port, colock::remote::resolve_handler resolved)
     {
-        const auto begun = std::make_shared<race>(executor_);
+        const auto begun = std::make_shared<happy_eyeballs>(executor_);
         under_way_ = begun;
         // Weakly: whoever cancels is kept by the handler, and that by the race.
         if (auto slot = boost::asio::get_associated_cancellation_slot(resolved); slot.is_connected()) {
@@ -149,6 +149,6 @@ private:
     }
 
     const executor_type executor_;
-    std::weak_ptr<race> under_way_;
+    std::weak_ptr<happy_eyeballs> under_way_;
     std::optional<boost::asio::ip::basic_resolver<boost::asio::ip::tcp, boost::asio::any_io_executor>> names_;
 };

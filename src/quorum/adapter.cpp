@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "quorum/adapter.hpp"
 
-#include "quorum/census.hpp"
+#include "quorum/list_merger.hpp"
 #include "quorum/node.hpp"
-#include "quorum/share.hpp"
+#include "quorum/node_claim.hpp"
 #include "quorum/vote.hpp"
 #include "util/cursor.hpp"
 #include "util/jitter.hpp"
@@ -27,7 +27,7 @@ using std::chrono::milliseconds;
 /// One attempt to take the lock, and what came of it. Kept in the slot of the claim that it serves.
 struct round
 {
-    std::vector<std::shared_ptr<share>> shares{};
+    std::vector<std::shared_ptr<node_claim>> node_claims{};
     /// It was refused or given back, or is about to be: another attempt begins anew.
     std::atomic<bool> over{false};
 
@@ -35,7 +35,7 @@ struct round
     void retire()
     {
         over = true;
-        for (const auto& each : shares)
+        for (const auto& each : node_claims)
             each->orphan();
     }
 };
@@ -46,7 +46,7 @@ std::shared_ptr<round> round_of(const claim& of) noexcept
 }
 
 /// Adds what a node lists, one page after the other.
-void add_pages(std::shared_ptr<adapter> node, filter which, list_outcome known, std::shared_ptr<census> all)
+void add_pages(std::shared_ptr<adapter> node, filter which, list_outcome known, std::shared_ptr<list_merger> all)
 {
     auto& backend = *node;
     auto cursor = std::exchange(known.next, {});
@@ -71,7 +71,7 @@ claim_request request_like(const claim& of)
         .owner = of.shared_owner()};
 }
 
-void note_create(ballot& counted, const create_outcome& outcome)
+void note_create(vote_count& counted, const create_outcome& outcome)
 {
     switch (outcome.status) {
     case create_status::granted:
@@ -91,7 +91,7 @@ void note_create(ballot& counted, const create_outcome& outcome)
         counted.holder = outcome.holder;
 }
 
-std::optional<create_outcome> decide_create(const ballot& so_far)
+std::optional<create_outcome> decide_create(const vote_count& so_far)
 {
     switch (judge_create(so_far)) {
     case verdict::yes:
@@ -108,7 +108,7 @@ std::optional<create_outcome> decide_create(const ballot& so_far)
 
 /// An adoption asks who holds, as an extension does: where a majority has not got it, nobody has. It fails when all is
 /// known that can be: what one has adopted must not be forgotten.
-std::optional<create_outcome> decide_adopt(const ballot& so_far)
+std::optional<create_outcome> decide_adopt(const vote_count& so_far)
 {
     switch (judge_held(so_far)) {
     case verdict::yes:
@@ -130,10 +130,10 @@ std::optional<create_outcome> decide_adopt(const ballot& so_far)
 }
 
 /// Each node's part with its length.
-std::string join_tickets(const std::vector<std::shared_ptr<share>>& shares)
+std::string join_tickets(const std::vector<std::shared_ptr<node_claim>>& node_claims)
 {
     std::string joined;
-    for (const auto& each : shares) {
+    for (const auto& each : node_claims) {
         const auto part = each->export_ticket();
         ((joined += std::to_string(part.size())) += ':') += part;
     }
@@ -156,7 +156,7 @@ std::optional<std::vector<std::string>> split_tickets(std::string_view joined, s
     return joined.empty() && parts.size() == nodes ? std::optional(std::move(parts)) : std::nullopt;
 }
 
-void note_extend(ballot& counted, const extension& told)
+void note_extend(vote_count& counted, const extension& told)
 {
     switch (told.outcome.status) {
     case extend_status::extended:
@@ -172,7 +172,7 @@ void note_extend(ballot& counted, const extension& told)
     }
 }
 
-std::optional<extension> decide_extend(const ballot& so_far)
+std::optional<extension> decide_extend(const vote_count& so_far)
 {
     switch (judge_held(so_far)) {
     case verdict::yes:
@@ -187,7 +187,7 @@ std::optional<extension> decide_extend(const ballot& so_far)
     return std::nullopt;
 }
 
-void note_valid(ballot& counted, const valid_outcome& outcome)
+void note_valid(vote_count& counted, const valid_outcome& outcome)
 {
     if (outcome.error)
         counted.add_failure(outcome.error);
@@ -195,7 +195,7 @@ void note_valid(ballot& counted, const valid_outcome& outcome)
         ++(outcome.valid ? counted.yes : counted.no);
 }
 
-std::optional<valid_outcome> decide_valid(const ballot& so_far)
+std::optional<valid_outcome> decide_valid(const vote_count& so_far)
 {
     switch (judge_held(so_far)) {
     case verdict::yes:
@@ -210,7 +210,7 @@ std::optional<valid_outcome> decide_valid(const ballot& so_far)
     return std::nullopt;
 }
 
-void note_give_back(ballot& counted, const release_outcome& outcome)
+void note_give_back(vote_count& counted, const release_outcome& outcome)
 {
     if (outcome.status == release_status::failed)
         counted.add_failure(outcome.error);
@@ -218,7 +218,7 @@ void note_give_back(ballot& counted, const release_outcome& outcome)
         ++(outcome.status == release_status::released ? counted.yes : counted.no);
 }
 
-std::optional<release_outcome> decide_give_back(const ballot& so_far)
+std::optional<release_outcome> decide_give_back(const vote_count& so_far)
 {
     switch (judge_give_back(so_far)) {
     case verdict::yes:
@@ -235,9 +235,10 @@ std::optional<release_outcome> decide_give_back(const ballot& so_far)
 
 /// A share's answer, as a vote of `ballot`.
 template <class Outcome>
-completion<Outcome> counts_in(const std::shared_ptr<vote<Outcome>>& votes, void (*note)(ballot&, const Outcome&))
+completion<Outcome> counts_in(const std::shared_ptr<vote<Outcome>>& votes, void (*note)(vote_count&, const Outcome&))
 {
-    return [votes, note](const Outcome& outcome) { votes->count([&](ballot& counted) { note(counted, outcome); }); };
+    return
+        [votes, note](const Outcome& outcome) { votes->count([&](vote_count& counted) { note(counted, outcome); }); };
 }
 
 class quorum_adapter final : public adapter
@@ -306,7 +307,7 @@ public:
             done(std::move(outcome));
         };
         const auto votes = std::make_shared<vote<create_outcome>>(nodes_.size(), decide_create, std::move(decided));
-        for (const auto& each : begun->shares)
+        for (const auto& each : begun->node_claims)
             each->create(claim->sent(), counts_in(votes, note_create));
     }
 
@@ -315,8 +316,8 @@ public:
         const auto current = round_of(held);
         if (!current || current->over)
             return {};
-        auto ticket = join_tickets(current->shares);
-        for (const auto& each : current->shares)
+        auto ticket = join_tickets(current->node_claims);
+        for (const auto& each : current->node_claims)
             each->moves();
         return ticket;
     }
@@ -338,7 +339,7 @@ public:
         };
         const auto votes = std::make_shared<vote<create_outcome>>(nodes_.size(), decide_adopt, std::move(decided));
         for (std::size_t i = 0; i < parts->size(); ++i)
-            begun->shares[i]->adopt(claim->sent(), std::move((*parts)[i]), counts_in(votes, note_create));
+            begun->node_claims[i]->adopt(claim->sent(), std::move((*parts)[i]), counts_in(votes, note_create));
     }
 
     void start_release(claim_ptr claim, completion<release_outcome> done) override
@@ -366,7 +367,7 @@ public:
             done(std::move(told.outcome));
         };
         const auto votes = std::make_shared<vote<extension>>(nodes_.size(), decide_extend, std::move(decided));
-        for (const auto& each : held->shares)
+        for (const auto& each : held->node_claims)
             each->extend(claim->sent(), ttl, counts_in(votes, note_extend));
     }
 
@@ -378,19 +379,19 @@ public:
             return;
         }
         const auto votes = std::make_shared<vote<valid_outcome>>(nodes_.size(), decide_valid, std::move(done));
-        for (const auto& each : held->shares)
+        for (const auto& each : held->node_claims)
             each->is_valid(counts_in(votes, note_valid));
     }
 
     void start_inspect(std::string key, completion<list_outcome> done) override
     {
-        const auto all = std::make_shared<census>(nodes_.size(), std::move(done));
+        const auto all = std::make_shared<list_merger>(nodes_.size(), std::move(done));
         for (const auto& each : nodes_)
             each->backend().start_inspect(key, [all](list_outcome outcome) { all->add(std::move(outcome)); });
     }
     void start_break(std::string key, completion<list_outcome> done) override
     {
-        const auto all = std::make_shared<census>(nodes_.size(), std::move(done));
+        const auto all = std::make_shared<list_merger>(nodes_.size(), std::move(done));
         for (const auto& each : nodes_)
             each->backend().start_break(key, [all](list_outcome outcome) { all->add(std::move(outcome)); });
     }
@@ -401,7 +402,7 @@ public:
             done({.error = colock::detail::not_a_cursor(name())});
             return;
         }
-        const auto all = std::make_shared<census>(nodes_.size(), std::move(done));
+        const auto all = std::make_shared<list_merger>(nodes_.size(), std::move(done));
         for (const auto& each : nodes_)
             add_pages(each->backend().shared_from_this(), which, {}, all);
     }
@@ -493,7 +494,7 @@ private:
             const claim_ptr part(new claim(request_like(wanted)));
             // Before anything is sent: there may be no randomness for the last one.
             static_cast<void>(part->token());
-            fresh->shares.push_back(std::make_shared<share>(each, part));
+            fresh->node_claims.push_back(std::make_shared<node_claim>(each, part));
         }
         wanted.slot = fresh;
         // What an earlier round has sent knows none of these tokens.
@@ -517,7 +518,7 @@ private:
             done(std::move(outcome));
         };
         const auto votes = std::make_shared<vote<release_outcome>>(nodes_.size(), decide_give_back, std::move(decided));
-        for (const auto& each : ending->shares)
+        for (const auto& each : ending->node_claims)
             each->take_back(counts_in(votes, note_give_back));
     }
 

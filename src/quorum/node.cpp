@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "quorum/node.hpp"
 
-#include "quorum/share.hpp"
+#include "quorum/node_claim.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -53,7 +53,7 @@ void node::attempt_ends()
     close_if_done();
 }
 
-void node::keep(std::shared_ptr<share> left, std::uint64_t epoch)
+void node::keep(std::shared_ptr<node_claim> left, std::uint64_t epoch)
 {
     {
         const std::lock_guard guard(mutex_);
@@ -70,7 +70,7 @@ void node::keep(std::shared_ptr<share> left, std::uint64_t epoch)
 
 void node::try_again()
 {
-    shares now_due;
+    node_claims now_due;
     std::uint64_t given_up = 0;
     {
         const std::lock_guard guard(mutex_);
@@ -210,7 +210,7 @@ void node::close_if_done()
 void node::finish_close()
 {
     std::vector<completion<closed>> closing;
-    shares left;
+    node_claims left;
     lease_clock::duration rest{};
     {
         const std::lock_guard guard(mutex_);
@@ -233,7 +233,7 @@ void node::finish_close()
 
 void node::context_shutdown() noexcept
 {
-    shares left;
+    node_claims left;
     std::vector<completion<closed>> closing;
     const std::lock_guard guard(mutex_);
     dead_ = true;
@@ -245,7 +245,7 @@ void node::context_shutdown() noexcept
 
 void node::context_forked() noexcept
 {
-    shares left;
+    node_claims left;
     const std::lock_guard guard(mutex_);
     // The parent takes back what is its own.
     left.swap(kept_);

@@ -17,7 +17,7 @@
 
 namespace colock::quorum {
 
-class share;
+class node_claim;
 
 /// One master, and what has to be taken back from it: shares that nobody asks for any more, and that could not be
 /// proven to be gone at the first attempt. They are tried again, a few at a time, until the node has answered for each,
@@ -42,7 +42,7 @@ public:
     [[nodiscard]] std::uint64_t attempt_begins();
     void attempt_ends();
     /// The attempt has failed; it is made again later, unless the node was closed since it began in that `epoch`.
-    void keep(std::shared_ptr<share> left, std::uint64_t epoch);
+    void keep(std::shared_ptr<node_claim> left, std::uint64_t epoch);
 
     /// Tries what is left for as long as the backend may take to answer, gives up the rest, then closes the backend.
     void close(lease_clock::duration deadline, completion<closed> done);
@@ -52,7 +52,7 @@ public:
     void context_forked() noexcept override;
 
 private:
-    using shares = std::deque<std::shared_ptr<share>>;
+    using node_claims = std::deque<std::shared_ptr<node_claim>>;
 
     void try_again();
     void on_tried(bool proven);
@@ -67,7 +67,7 @@ private:
     const std::function<void(std::uint64_t)> gave_up_;
     std::mutex mutex_;
     /// In the order in which they come round.
-    shares kept_;
+    node_claims kept_;
     std::optional<lease_timer> timer_;
     time_point armed_for_ = time_point::max();
     /// Of the wait that counts; the handler of an earlier one carries another number.

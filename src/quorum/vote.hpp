@@ -14,7 +14,7 @@
 
 namespace colock::quorum {
 
-struct ballot : tally
+struct vote_count : tally
 {
     /// What the busy told: the shortest time, and some holder.
     lease_clock::duration retry_after{0};
@@ -31,7 +31,7 @@ class vote
 {
 public:
     /// Empty: not decided yet.
-    using judge = std::optional<Outcome> (*)(const ballot&);
+    using judge = std::optional<Outcome> (*)(const vote_count&);
 
     vote(std::size_t nodes, judge decide, completion<Outcome> done) : decide_(decide), done_(std::move(done))
     {
@@ -59,7 +59,7 @@ public:
 
 private:
     std::mutex mutex_;
-    ballot counted_;
+    vote_count counted_;
     const judge decide_;
     completion<Outcome> done_;
 };

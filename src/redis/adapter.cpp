@@ -44,7 +44,7 @@ public:
 
     [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept override
     {
-        return talk().max_clock_lead(ttl);
+        return get_client().max_clock_lead(ttl);
     }
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
@@ -69,13 +69,13 @@ public:
             // The name that a reader is stored under is made once.
             static_cast<void>(state_of(*claim));
             // To take the lock and to give it back for a writer costs the writer more than a script costs us.
-            if (talk().writers().may_wait(*claim))
+            if (get_client().writers().may_wait(*claim))
                 first = create_step::by_script;
         }
         // The index of its group is written with it.
         if (is_grouped(config(), *claim))
             first = create_step::by_script;
-        talk().submit(make_create(talk(), std::move(claim), std::move(done), first));
+        get_client().submit(make_create(get_client(), std::move(claim), std::move(done), first));
     }
 
     void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override
@@ -97,7 +97,7 @@ public:
             if (auto* const state = find_state(*each); state && state->source)
                 state->source->look();
         }
-        talk().submit(make_create_all(talk(), std::move(claims), std::move(done)));
+        get_client().submit(make_create_all(get_client(), std::move(claims), std::move(done)));
     }
 
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
@@ -108,7 +108,7 @@ public:
         }
         auto& state = state_of(*claim);
         if (!state.source)
-            state.source.emplace(talk().watch(lock_key(config(), claim->key()).text()));
+            state.source.emplace(get_client().watch(lock_key(config(), claim->key()).text()));
         if (!state.source->wait(*claim, done))
             done(woken{});
     }
@@ -136,8 +136,8 @@ public:
         const auto in_two_steps = [](adapter& self, claim_ptr from, claim_ptr to, completion<hand_over_outcome> end) {
             static_cast<redis_adapter&>(self).adapter::start_hand_over(std::move(from), std::move(to), std::move(end));
         };
-        talk().submit(make_hand_over(
-            talk(), {shared_from_this(), in_two_steps}, std::move(held), std::move(next), std::move(done)));
+        get_client().submit(make_hand_over(
+            get_client(), {shared_from_this(), in_two_steps}, std::move(held), std::move(next), std::move(done)));
     }
 
     void start_group(
@@ -146,7 +146,7 @@ public:
         if (config().plain())
             adapter::start_group(std::move(id), what, ttl, std::move(done));
         else
-            talk().submit(make_group_action(talk(), std::move(id), what, ttl, std::move(done)));
+            get_client().submit(make_group_action(get_client(), std::move(id), what, ttl, std::move(done)));
     }
 
     [[nodiscard]] std::string export_ticket(const claim& held) const override { return make_ticket(config(), held); }
@@ -169,7 +169,7 @@ public:
         // The name that a reader is stored under is made once.
         if (claim->mode() == lock_mode::shared)
             static_cast<void>(state_of(*claim));
-        talk().submit(make_adopt(talk(), std::move(ticket), std::move(claim), std::move(done)));
+        get_client().submit(make_adopt(get_client(), std::move(ticket), std::move(claim), std::move(done)));
     }
 
     void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override
@@ -181,7 +181,7 @@ public:
     }
 
 private:
-    [[nodiscard]] const settings& config() const noexcept { return talk().config(); }
+    [[nodiscard]] const settings& config() const noexcept { return get_client().config(); }
 
     void give_back(claim_ptr claim, promise given, completion<release_outcome> done) override
     {
@@ -192,13 +192,13 @@ private:
                 return;
             }
         }
-        talk().submit(make_give_back(talk(), std::move(claim), std::move(done), given));
+        get_client().submit(make_give_back(get_client(), std::move(claim), std::move(done), given));
     }
 
     void walk(walk_purpose why, filter which, std::size_t limit, std::string_view cursor, completion<list_outcome> done)
     {
         if (const auto from = read_walk_cursor(cursor))
-            talk().submit(make_walk(talk(), why, std::move(which), limit, *from, std::move(done)));
+            get_client().submit(make_walk(get_client(), why, std::move(which), limit, *from, std::move(done)));
         else
             done({.error = colock::detail::not_a_cursor(name())});
     }

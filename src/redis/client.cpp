@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/client.hpp"
 
-#include "redis/connection/links.hpp"
+#include "redis/connection/connection_factory.hpp"
 #include "redis/connection/session.hpp"
-#include "redis/pipeline/never_sent.hpp"
 #include "redis/pipeline/pipeline.hpp"
+#include "redis/pipeline/unsent_operations.hpp"
 #include "redis/pubsub/subscriptions.hpp"
 #include "remote/adapter/clock_lead.hpp"
 
@@ -18,16 +18,16 @@ namespace colock::redis::detail {
 struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
-        : runtime(executor, std::move(events)), made(strand, owner.config_), dropped(owner.outbox_),
+        : runtime(executor, std::move(events)), made(strand, owner.config_), dropped(owner.send_queue_),
           commands(strand, owner, owner.config_, made, told, owner.anchor_, owner.replicas_seen_),
-          sent(strand, owner, owner.config_, commands, owner.outbox_, owner.hints_, dropped),
+          sent(strand, owner, owner.config_, commands, owner.send_queue_, owner.hints_, dropped),
           messages(strand, owner, owner.config_, made, told, commands, owner.sources())
     {
         requests = &commands;
     }
 
-    links made;
-    never_sent dropped;
+    connection_factory made;
+    unsent_operations dropped;
     session commands;
     pipeline sent;
     subscriptions messages;
@@ -77,7 +77,7 @@ void client::submit(operation_ptr added)
     if (added->deadline == unset)
         added->deadline = config_.deadlines().of(added->asked_at);
     added->anchors = added->may_anchor() && anchor_.take_turn(added->asked_at);
-    const bool first = outbox_.add(std::move(added)) == outbox::added::first;
+    const bool first = send_queue_.add(std::move(added)) == send_queue::added::first;
     // Whoever finds the queue filled has been preceded by one who has posted, or whose batch in flight will look again.
     if (!first || hints_.is_due.load(std::memory_order_relaxed))
         return;
@@ -100,10 +100,10 @@ client::usage client::current_usage() const noexcept
     const auto& all = run();
     const bool is_idle = all.sent.idle();
     const auto usual = config_.deadlines().pace();
-    return {.needed = !is_idle || !outbox_.empty(),
+    return {.needed = !is_idle || !send_queue_.empty(),
         .under_way = all.sent.awaits_answers(),
         .others_open = all.messages.connected(),
-        .untold = !is_idle,
+        .has_pending_completions = !is_idle,
         .owes_news = !all.dropped.empty(),
         .pace = all.messages.polls() ? std::min<lease_clock::duration>(usual, config_.poll_interval) : usual};
 }
@@ -119,7 +119,7 @@ void client::opened()
 void client::refuse(const failure_ptr& why)
 {
     auto& all = run();
-    all.dropped.add(outbox_.take_all(), why);
+    all.dropped.add(send_queue_.take_all(), why);
     all.commands.on(session::event::refused);
     tell_dropped();
     arm_turn();
@@ -163,8 +163,8 @@ void client::give_up_all()
     auto& all = run();
     const auto& trouble = all.commands.problem();
     all.dropped.add(
-        outbox_.take_all(), make_failure(errc::unavailable, "the adapter was closed before this could be sent",
-                                trouble ? trouble->cause : error_code()));
+        send_queue_.take_all(), make_failure(errc::unavailable, "the adapter was closed before this could be sent",
+                                    trouble ? trouble->cause : error_code()));
     tell_dropped();
     if (!all.commands.plan().open() || !all.sent.awaits_answers())
         return;
@@ -174,7 +174,7 @@ void client::give_up_all()
 
 void client::drop_all() noexcept
 {
-    static_cast<void>(outbox_.close());
+    static_cast<void>(send_queue_.close());
 }
 
 void client::context_forked() noexcept
@@ -189,7 +189,7 @@ void client::context_forked() noexcept
 
     const auto why = make_failure(errc::forked);
     all.sent.forked(why);
-    all.dropped.add(outbox_.take_all(), why);
+    all.dropped.add(send_queue_.take_all(), why);
     all.dropped.add(sources().drop_all());
     // What is told to others is told from the strand, as ever.
     on_strand(*this, [](client& self) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "redis/operations/fence_anchor.hpp"
-#include "redis/pipeline/outbox.hpp"
+#include "redis/pipeline/send_queue.hpp"
 #include "redis/pipeline/waiting_writers.hpp"
 #include "redis/settings.hpp"
 #include "remote/requests/client_base.hpp"
@@ -67,7 +67,7 @@ private:
 
     const detail::settings config_;
 
-    outbox outbox_;
+    send_queue send_queue_;
     flush_hints hints_;
     fence_anchor anchor_{config_};
     waiting_writers writers_;

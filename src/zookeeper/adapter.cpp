@@ -42,7 +42,7 @@ public:
 
     [[nodiscard]] colock::capabilities capabilities() const noexcept override
     {
-        const auto layout = talk().config().layout;
+        const auto layout = get_client().config().layout;
         const bool standard = layout == zookeeper::layout::standard;
         return {.shared = layout != zookeeper::layout::curator_mutex,
             .semaphore = standard,
@@ -61,25 +61,25 @@ public:
             done(create_outcome::failed(make_failure(errc::forked)));
             return;
         }
-        talk().submit(make_create(talk(), std::move(claim), std::move(done)));
+        get_client().submit(make_create(get_client(), std::move(claim), std::move(done)));
     }
 
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
     {
         auto* const state = find_state(*claim);
-        if (claim->is_from_parent() || !state || state->blocker.empty()) {
+        if (claim->is_from_parent() || !state || state->predecessor.empty()) {
             done(woken{});
             return;
         }
-        if (state->watched != state->blocker) {
+        if (state->watched != state->predecessor) {
             state->source.reset();
-            state->source.emplace(talk().watch(state->blocker));
-            state->watched = state->blocker;
+            state->source.emplace(get_client().watch(state->predecessor));
+            state->watched = state->predecessor;
         } else {
-            talk().watch_again(state->blocker);
+            get_client().watch_again(state->predecessor);
         }
         // What stands behind nobody but itself waits for any news.
-        const auto looked_in = state->blocker == state->node ? 0 : state->session;
+        const auto looked_in = state->predecessor == state->node ? 0 : state->session;
         if (!state->source->wait(*claim, done, looked_in))
             done(woken{});
     }
@@ -115,16 +115,16 @@ public:
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override
     {
         // Who a lock's time is counted by is its holder alone.
-        if (what == group_action::extend || !talk().config().standard())
+        if (what == group_action::extend || !get_client().config().standard())
             adapter::start_group(std::move(id), what, ttl, std::move(done));
         else
-            talk().submit(make_group_release(talk(), std::move(id), std::move(done)));
+            get_client().submit(make_group_release(get_client(), std::move(id), std::move(done)));
     }
 
     void start_purge(std::size_t, std::string cursor, completion<list_outcome> done) override
     {
         if (cursor.empty())
-            talk().submit(make_purge(talk(), std::move(done)));
+            get_client().submit(make_purge(get_client(), std::move(done)));
         else
             done({.error = colock::detail::not_a_cursor(name())});
     }
@@ -139,14 +139,14 @@ private:
             done({release_status::not_held, nullptr});
             return;
         }
-        talk().submit(make_give_back(talk(), std::move(claim), std::move(done), given));
+        get_client().submit(make_give_back(get_client(), std::move(claim), std::move(done), given));
     }
 
     void list_all(filter which, std::string cursor, completion<list_outcome> done) override
     {
-        const bool standard = talk().config().standard();
+        const bool standard = get_client().config().standard();
         if (auto from = page_start::from(cursor, standard ? page_start::buckets : 1))
-            talk().submit(make_page(talk(), std::move(which), *std::move(from), std::move(done)));
+            get_client().submit(make_page(get_client(), std::move(which), *std::move(from), std::move(done)));
         else
             done({.error = colock::detail::not_a_cursor(name())});
     }

@@ -24,19 +24,19 @@ struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
         : runtime(executor, std::move(events)), watched(strand, owner, owner.sources(), owner.config_.layout),
-          talks(strand, owner, owner.config_, told, watched)
+          active_sessions(strand, owner, owner.config_, told, watched)
     {
-        requests = &talks;
+        requests = &active_sessions;
     }
 
     watches watched;
-    sessions talks;
+    sessions active_sessions;
 };
 
 client::client(settings checked)
     : config_(std::move(checked)), queue_(*this, config_.deadlines(), max_in_flight,
                                        {.can_start = [this](const remote::operation&) { return can_start(); },
-                                           .send = [this] { run().talks.send(); }})
+                                           .send = [this] { run().active_sessions.send(); }})
 {
 }
 
@@ -61,16 +61,16 @@ client::parts& client::run() const noexcept
 
 // For operations, and what one part tells the others.
 
-sessions& client::talks() noexcept
+sessions& client::active_sessions() noexcept
 {
-    return run().talks;
+    return run().active_sessions;
 }
 
 bool client::can_start()
 {
-    if (!run().talks.ask())
+    if (!run().active_sessions.ask())
         return false;
-    run().talks.begin_asking();
+    run().active_sessions.begin_asking();
     return true;
 }
 
@@ -80,8 +80,8 @@ client::usage client::current_usage() const noexcept
     auto now = queue_.current_usage();
     if (!now.needed && sources().empty() && all.closing.empty())
         now.pace = calm_pace;
-    now.needed = now.needed || all.talks.in_use();
-    now.others_open = all.talks.closing();
+    now.needed = now.needed || all.active_sessions.in_use();
+    now.others_open = all.active_sessions.closing();
     return now;
 }
 
@@ -93,15 +93,15 @@ void client::opened()
 
 void client::watch_some()
 {
-    auto* const by = run().talks.ask();
+    auto* const by = run().active_sessions.ask();
     // Others have their turn in between.
-    if (by && run().watched.ask_some(*by, run().talks.number()))
+    if (by && run().watched.ask_some(*by, run().active_sessions.number()))
         on_strand(*this, [](client& self) { self.watch_some(); });
 }
 
 void client::listen()
 {
-    run().talks.on(sessions::event::wanted);
+    run().active_sessions.on(sessions::event::wanted);
     watch_some();
 }
 
@@ -117,14 +117,14 @@ void client::sweep(lease_clock::duration stood_still)
 void client::give_up_all()
 {
     queue_.give_up_all();
-    run().talks.give_up();
+    run().active_sessions.give_up();
 }
 
 void client::context_forked() noexcept
 {
     if (!running())
         return;
-    run().talks.forked();
+    run().active_sessions.forked();
     queue_.forked();
     on_strand(*this, [waits = sources().drop_all()](client&) mutable { remote::wake_all(std::move(waits)); });
 }

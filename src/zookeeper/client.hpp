@@ -34,7 +34,7 @@ public:
 
     // For operations, on the strand.
     [[nodiscard]] remote::request_queue& queue() noexcept { return queue_; }
-    [[nodiscard]] sessions& talks() noexcept;
+    [[nodiscard]] sessions& active_sessions() noexcept;
     [[nodiscard]] bool nobody_waits() const noexcept { return sources().empty(); }
 
     void context_forked() noexcept override;

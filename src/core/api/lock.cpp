@@ -2,8 +2,8 @@
 #include <colock/lock.hpp>
 
 #include "core/operations/operations.hpp"
-#include "core/state/core.hpp"
 #include "core/state/background_release.hpp"
+#include "core/state/core.hpp"
 
 #include <boost/asio/system_executor.hpp>
 
@@ -167,7 +167,8 @@ detail::initiation_executor lock::release_initiation::get_executor() const noexc
 void lock::release_initiation::start(detail::verb_handler<void> handler, const asio::any_io_executor& caller)
 {
     if (record) {
-        detail::operations::start_release(core->executor(), std::move(handler), caller, core, record_of(record), report);
+        detail::operations::start_release(
+            core->executor(), std::move(handler), caller, core, record_of(record), report);
         return;
     }
     std::exception_ptr failure;
@@ -182,7 +183,8 @@ void lock::release_initiation::start(detail::verb_handler<void> handler, const a
 
 asio::awaitable<std::string> lock::detach_verb(claim_ptr held, core_ptr core)
 {
-    return held ? detail::operations::detach(std::move(core), record::from(std::move(held))) : refuse_empty<std::string>();
+    return held ? detail::operations::detach(std::move(core), record::from(std::move(held)))
+                : refuse_empty<std::string>();
 }
 
 } // namespace colock

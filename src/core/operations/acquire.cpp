@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/acquire_step.hpp"
-#include "core/operations/run_operation.hpp"
 #include "core/operations/operations.hpp"
-#include "core/state/core.hpp"
+#include "core/operations/run_operation.hpp"
 #include "core/state/acquire_guard.hpp"
+#include "core/state/core.hpp"
 #include "core/state/failures.hpp"
 
 #include <cstdint>
@@ -258,4 +258,4 @@ void start_try_acquire(const asio::any_io_executor& executor, verb_handler<std::
     start_operation<try_acquire_operation>(executor, std::move(handler), caller, std::move(self), std::move(wanted));
 }
 
-} // namespace colock::detail::verbs
+} // namespace colock::detail::operations

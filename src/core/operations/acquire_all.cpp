@@ -2,8 +2,8 @@
 #include "core/operations/acquire_step.hpp"
 #include "core/operations/joint_attempt.hpp"
 #include "core/operations/operations.hpp"
-#include "core/state/core.hpp"
 #include "core/state/acquire_guard.hpp"
+#include "core/state/core.hpp"
 #include "core/state/failures.hpp"
 #include "core/state/handles.hpp"
 #include "core/state/timer_guard.hpp"
@@ -195,7 +195,8 @@ void group_acquire::prepare_candidates()
         // In a list with both modes, max_holders is for the shared ones. A list of exclusive locks is refused with it.
         if (is_exclusive(member) && !all_exclusive)
             options.max_holders = 0;
-        auto wanted = operations::prepare(core_, std::string(member.key), std::move(options), renewal::manual, true, group_);
+        auto wanted =
+            operations::prepare(core_, std::string(member.key), std::move(options), renewal::manual, true, group_);
         throw_if_refused(*core_, *wanted);
         prepare_token(*core_, *wanted);
         wanted->started = schedule_.start();
@@ -483,4 +484,4 @@ asio::awaitable<lock_group> acquire_all(std::shared_ptr<core> self, group_member
     co_return co_await all.run();
 }
 
-} // namespace colock::detail::verbs
+} // namespace colock::detail::operations

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/breaking.hpp"
-#include "core/operations/query.hpp"
 #include "core/operations/operations.hpp"
+#include "core/operations/query.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"
 #include "core/state/handles.hpp"

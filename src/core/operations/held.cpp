@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/operations/run_operation.hpp"
 #include "core/operations/operations.hpp"
+#include "core/operations/run_operation.hpp"
 #include "core/policy/validation.hpp"
+#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
 #include "core/state/failures.hpp"
-#include "core/state/background_release.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -536,4 +536,4 @@ void start_lost(const asio::any_io_executor& executor, verb_handler<lost_reason>
     start_operation<lost_operation>(executor, std::move(handler), caller, std::move(self), std::move(held));
 }
 
-} // namespace colock::detail::verbs
+} // namespace colock::detail::operations

@@ -93,4 +93,4 @@ void start_lost(const asio::any_io_executor& executor, verb_handler<lost_reason>
 /// The last locker handle is gone: waiters end, what is held stays.
 void orphan(core& self);
 
-} // namespace colock::detail::verbs
+} // namespace colock::detail::operations

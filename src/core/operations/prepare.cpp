@@ -65,4 +65,4 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
     return made;
 }
 
-} // namespace colock::detail::verbs
+} // namespace colock::detail::operations

@@ -153,4 +153,4 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
     co_return report;
 }
 
-} // namespace colock::detail::verbs
+} // namespace colock::detail::operations

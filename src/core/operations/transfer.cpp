@@ -3,8 +3,8 @@
 #include "core/operations/operations.hpp"
 #include "core/policy/ticket.hpp"
 #include "core/policy/validation.hpp"
-#include "core/state/core.hpp"
 #include "core/state/acquire_guard.hpp"
+#include "core/state/core.hpp"
 #include "core/state/failures.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -266,4 +266,4 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
     }
 }
 
-} // namespace colock::detail::verbs
+} // namespace colock::detail::operations

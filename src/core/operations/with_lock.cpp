@@ -2,10 +2,10 @@
 #include <colock/detail/body.hpp>
 
 #include "core/operations/operations.hpp"
+#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
 #include "core/state/failures.hpp"
 #include "core/state/handles.hpp"
-#include "core/state/background_release.hpp"
 #include "util/strand.hpp"
 
 #include <boost/asio/as_tuple.hpp>

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/state/core.hpp"
 #include "core/state/background_release.hpp"
+#include "core/state/core.hpp"
 
 #include <atomic>
 #include <utility>

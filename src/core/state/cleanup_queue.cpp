@@ -61,7 +61,9 @@ void cleanup_queue::give_back(record& ending, deferred_actions& actions)
         actions.ask(deferred_actions::action::hand_over, ending, std::move(next));
     } else {
         ending.set_awaited(shard_.queues.find(ending) != nullptr);
-        actions.ask(ending.granted && !ending.in_doubt() ? deferred_actions::action::release : deferred_actions::action::abandon, ending);
+        actions.ask(ending.granted && !ending.in_doubt() ? deferred_actions::action::release
+                                                         : deferred_actions::action::abandon,
+            ending);
     }
 }
 

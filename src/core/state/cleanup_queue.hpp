@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/state/shard.hpp"
 #include "core/state/deferred_actions.hpp"
+#include "core/state/shard.hpp"
 
 #include <chrono>
 #include <memory>

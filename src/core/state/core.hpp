@@ -9,12 +9,12 @@
 #include <colock/stats.hpp>
 
 #include "core/state/cleanup_queue.hpp"
+#include "core/state/deferred_actions.hpp"
 #include "core/state/lease_table.hpp"
-#include "core/state/waiter.hpp"
 #include "core/state/record.hpp"
 #include "core/state/shard.hpp"
 #include "core/state/shutdown_notifier.hpp"
-#include "core/state/deferred_actions.hpp"
+#include "core/state/waiter.hpp"
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/state/waiter.hpp"
 #include "core/state/record.hpp"
+#include "core/state/waiter.hpp"
 
 #include <boost/container/small_vector.hpp>
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/state/cleanup_queue.hpp"
-#include "core/state/shard.hpp"
 #include "core/state/deferred_actions.hpp"
+#include "core/state/shard.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -9,9 +9,9 @@
 #include "core/policy/lease_plan.hpp"
 #include "core/state/event_dispatcher.hpp"
 #include "core/state/key_queues.hpp"
-#include "core/state/waiter.hpp"
 #include "core/state/record.hpp"
 #include "core/state/timer_heap.hpp"
+#include "core/state/waiter.hpp"
 
 #include <boost/intrusive/list.hpp>
 

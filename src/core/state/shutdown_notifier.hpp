@@ -2,9 +2,9 @@
 #pragma once
 
 #include "core/state/cleanup_queue.hpp"
+#include "core/state/deferred_actions.hpp"
 #include "core/state/lease_table.hpp"
 #include "core/state/shard.hpp"
-#include "core/state/deferred_actions.hpp"
 
 #include <memory>
 

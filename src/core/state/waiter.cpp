@@ -74,8 +74,8 @@ void core::cancel_by(asio::cancellation_slot slot, const waiter::ptr& place)
     });
 }
 
-void core::suspend(
-    const waiter::ptr& place, const asio::any_io_executor& executor, condition& source, wait_state& how, std::uint32_t seen)
+void core::suspend(const waiter::ptr& place, const asio::any_io_executor& executor, condition& source, wait_state& how,
+    std::uint32_t seen)
 {
     if (!place->enroll(registry_of(executor)))
         return;

@@ -542,7 +542,7 @@ string remove_expired()
 
 commands::create both(const string& with_ttl, const string& without)
 {
-    return {outline(with_ttl), outline(without)};
+    return {command_template(with_ttl), command_template(without)};
 }
 
 commands::create both(string (*create)(bool queues, bool has_ttl), bool queues, string (*form)(const string&))
@@ -565,36 +565,37 @@ commands make_all()
         .join_several_queues = both(&create_several, true, &joined),
         .join_several_once = both(&create_several, false, &joined),
         .several_holder = both(several_holder(token, R"("?i")", true), several_holder(token, R"("?i")", false)),
-        .join_release_exclusive = outline(join_release_exclusive()),
-        .join_release_shared = outline(join_release_shared()),
-        .join_release_several = outline(joined(release_several(tokens, R"("?q")"))),
-        .check_join = outline(check_join()),
-        .check_code = outline(check_of({join_release_exclusive(R"("?u")")})),
-        .look = outline(R"({"projection":)" + shown_of_locks + R"(,"limit":"?n","batchSize":"?n","singleBatch":true})"),
-        .release_exclusive = outline(release_exclusive()),
-        .release_shared = outline(release_shared()),
-        .lengthen_exclusive = outline(lengthen_exclusive()),
-        .lengthen_shared = outline(lengthen_shared()),
+        .join_release_exclusive = command_template(join_release_exclusive()),
+        .join_release_shared = command_template(join_release_shared()),
+        .join_release_several = command_template(joined(release_several(tokens, R"("?q")"))),
+        .check_join = command_template(check_join()),
+        .check_code = command_template(check_of({join_release_exclusive(R"("?u")")})),
+        .look = command_template(
+            R"({"projection":)" + shown_of_locks + R"(,"limit":"?n","batchSize":"?n","singleBatch":true})"),
+        .release_exclusive = command_template(release_exclusive()),
+        .release_shared = command_template(release_shared()),
+        .lengthen_exclusive = command_template(lengthen_exclusive()),
+        .lengthen_shared = command_template(lengthen_shared()),
         .extend_exclusive = both(extend_exclusive(true), extend_exclusive(false)),
         .extend_shared = both(extend_shared(true), extend_shared(false)),
-        .touch_exclusive = outline(touch_exclusive()),
-        .touch_shared = outline(extend_shared(R"("$$i.x")", R"("$$i.r")", "")),
-        .withdraw = outline(withdraw(false)),
-        .refuse = outline(withdraw(true)),
+        .touch_exclusive = command_template(touch_exclusive()),
+        .touch_shared = command_template(extend_shared(R"("$$i.x")", R"("$$i.r")", "")),
+        .withdraw = command_template(withdraw(false)),
+        .refuse = command_template(withdraw(true)),
         .hand_over = both(hand_over(true), hand_over(false)),
         .adopt_exclusive = both(adopt_exclusive(true), adopt_exclusive(false)),
         .adopt_shared = both(adopt_shared(true), adopt_shared(false)),
-        .remove_named = outline(remove_named()),
-        .remove_expired = outline(remove_expired()),
-        .forget = outline(
+        .remove_named = command_template(remove_named()),
+        .remove_expired = command_template(remove_expired()),
+        .forget = command_template(
             R"({"delete":"?c","deletes":[{"q":{"p":{"$lt":"?p"},"x":0,"hx":0,"h":[],)"
             R"("w":{"$not":{"$gt":"?y"}},"wx":{"$not":{"$gt":"?y"}},"dx":{"$not":{"$gt":"?y"}}},)"
             R"("limit":0},{"q":{"_id.c":"check","f":{"$lt":"?z"}},"limit":0}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
-        .confirm = outline(R"({"update":"?c","updates":[{"q":{"_id":{"c":"confirm"}},"u":{"$inc":{"n":1}},)"
-                           R"("upsert":true}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
-        .watch = outline(R"({"aggregate":"?c","pipeline":[{"$changeStream":{}},{"$match":)"
-                         R"({"updateDescription.updatedFields.g":{"$exists":true}}},)"
-                         R"({"$project":{"documentKey":1}}],"cursor":{"batchSize":0}})"),
+        .confirm = command_template(R"({"update":"?c","updates":[{"q":{"_id":{"c":"confirm"}},"u":{"$inc":{"n":1}},)"
+                                    R"("upsert":true}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
+        .watch = command_template(R"({"aggregate":"?c","pipeline":[{"$changeStream":{}},{"$match":)"
+                                  R"({"updateDescription.updatedFields.g":{"$exists":true}}},)"
+                                  R"({"$project":{"documentKey":1}}],"cursor":{"batchSize":0}})"),
     };
 }
 

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/driver/outline.hpp"
+#include "mongo/driver/command_template.hpp"
 
 namespace colock::mongo::detail {
 
@@ -31,8 +31,8 @@ struct commands
     /// `findAndModify`; the answer's `value` has what `lock_view` reads.
     struct create
     {
-        outline with_ttl;
-        outline without;
+        command_template with_ttl;
+        command_template without;
     };
     /// Marks that somebody waits, unless it is granted.
     create exclusive_queues;
@@ -57,32 +57,32 @@ struct commands
     create join_several_once;
     create several_holder;
     /// It fails, and changes nothing, where what it is to release is not held.
-    outline join_release_exclusive;
-    outline join_release_shared;
+    command_template join_release_exclusive;
+    command_template join_release_shared;
     /// The same for the `q` tokens in `a`, unless each of them holds.
-    outline join_release_several;
+    command_template join_release_several;
     /// An update of whose statements some are done, and the others fail: as `server_check` knows. The first that is
     /// done gives the document its fence, by which `forget` finds what is left of a check that was cut off.
-    outline check_join;
+    command_template check_join;
     /// The first of those, which fails, alone.
-    outline check_code;
+    command_template check_code;
     /// Behind the collection and the filter: what the answer to `findAndModify` has, of `n` documents.
-    outline look;
+    command_template look;
 
     /// As the first four for all below. Nothing matches, or nothing changes, for what is not held any more.
-    outline release_exclusive;
-    outline release_shared;
+    command_template release_exclusive;
+    command_template release_shared;
     /// Statements of an update, of a group's holders, by whoever knows its id: never sooner than it was, so it may come
     /// late, and is no request of the holder's.
-    outline lengthen_exclusive;
-    outline lengthen_shared;
+    command_template lengthen_exclusive;
+    command_template lengthen_shared;
     create extend_exclusive;
     create extend_shared;
-    outline touch_exclusive;
-    outline touch_shared;
+    command_template touch_exclusive;
+    command_template touch_shared;
     /// The answer is what was there before. With `refuse` the token is not granted any more until `b`.
-    outline withdraw;
-    outline refuse;
+    command_template withdraw;
+    command_template refuse;
     /// `u`: token of the next holder, for whom all the other gaps are. `e` is 0 where the last holder held it still,
     /// else -1.
     create hand_over;
@@ -91,14 +91,14 @@ struct commands
     create adopt_exclusive;
     create adopt_shared;
     /// The answer is what was there before, whole. `remove_named` matches where one of the tokens in the array `a` is.
-    outline remove_named;
-    outline remove_expired;
+    command_template remove_named;
+    command_template remove_expired;
     /// Documents that nobody needs any more, and what a check that was cut off has left: `p` a date, `y` the server's
     /// time.
-    outline forget;
+    command_template forget;
     /// A write that a majority has to confirm: a primary that is none any more cannot have it.
-    outline confirm;
-    outline watch;
+    command_template confirm;
+    command_template watch;
 
     [[nodiscard]] static const commands& get();
 };

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/commands/query.hpp"
 
+#include "mongo/commands/batch_update.hpp"
 #include "mongo/commands/commands.hpp"
-#include "mongo/commands/joined_update.hpp"
-#include "mongo/driver/outline.hpp"
+#include "mongo/driver/command_template.hpp"
 #include "util/cursor.hpp"
 
 #include <chrono>
@@ -42,7 +42,7 @@ std::int64_t later(std::int64_t now, std::chrono::milliseconds span)
 class conjunction
 {
 public:
-    void add(std::string_view json, outline::values with) { add(outline(json).filled(with)); }
+    void add(std::string_view json, command_template::values with) { add(command_template(json).filled(with)); }
     void add(const document& each)
     {
         const auto name = std::to_string(count_++);
@@ -138,7 +138,7 @@ void page_start::append_to(bson_t& query) const
 
 document key_query(std::string_view key)
 {
-    return outline(R"({"_id":"?k"})").filled({{"k", bytes{key}}});
+    return command_template(R"({"_id":"?k"})").filled({{"k", bytes{key}}});
 }
 
 document keys_query(std::span<const std::string_view> keys)
@@ -200,7 +200,8 @@ document expired_query(const page_start& from, std::int64_t now)
 
 document find_command(const settings& config, const document& query, std::int64_t most)
 {
-    return outline(R"({"find":"?c","filter":"?q","sort":{"_id":1},"limit":"?n","batchSize":"?n","singleBatch":true})")
+    return command_template(
+        R"({"find":"?c","filter":"?q","sort":{"_id":1},"limit":"?n","batchSize":"?n","singleBatch":true})")
         .filled({{"c", std::string_view(config.collection)}, {"q", &query}, {"n", most}});
 }
 

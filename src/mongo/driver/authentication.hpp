@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/commands/lane.hpp"
+#include "mongo/commands/connection.hpp"
 #include "mongo/driver/answer.hpp"
 
 #include <utility>

@@ -28,13 +28,13 @@ constexpr int type_of_ours = 0x636f;
 
 struct stream final : mongoc_stream_t
 {
-    stream(fiber_host& by, std::shared_ptr<connection> over) noexcept
+    stream(fiber_host& by, std::shared_ptr<transport> over) noexcept
         : mongoc_stream_t{}, host(by), link(std::move(over))
     {
     }
 
     fiber_host& host;
-    const std::shared_ptr<connection> link;
+    const std::shared_ptr<transport> link;
     bool was_late = false;
     bool would_block = false;
 };
@@ -215,7 +215,7 @@ ssize_t poll_all(mongoc_stream_poll_t* asked, std::size_t count, std::int32_t ti
 
 } // namespace
 
-mongoc_stream_t* make_stream(fiber_host& by, std::shared_ptr<connection> over) noexcept
+mongoc_stream_t* make_stream(fiber_host& by, std::shared_ptr<transport> over) noexcept
 {
     auto* const made = new (std::nothrow) stream(by, std::move(over));
     if (!made)

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/driver/connection.hpp"
 #include "mongo/driver/fiber_host.hpp"
+#include "mongo/driver/transport.hpp"
 
 #include <memory>
 
@@ -14,6 +14,6 @@ namespace colock::mongo::detail {
 /// fiber where the driver means to block, for no longer than the driver says. When the host aborts, every call fails.
 ///
 /// \param by lives as long as the driver's client
-[[nodiscard]] ::_mongoc_stream_t* make_stream(fiber_host& by, std::shared_ptr<connection> over) noexcept;
+[[nodiscard]] ::_mongoc_stream_t* make_stream(fiber_host& by, std::shared_ptr<transport> over) noexcept;
 
 } // namespace colock::mongo::detail

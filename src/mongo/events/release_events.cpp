@@ -39,7 +39,7 @@ std::int64_t cursor_of(const answer& got)
 } // namespace
 
 release_events::release_events(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-    remote::reports& told, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by)
+    remote::event_reporter& told, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by)
     : listening_loop(
           strand, owner, requests, sources, config.idle_timeout == 0ms ? lease_clock::duration::zero() : stream_linger),
       config_(config), reports_(told), requests_(requests), by_(by)
@@ -70,7 +70,7 @@ void release_events::connect()
 {
     sources_.begin_round();
     server_ = requests_.where().name();
-    lanes_ = std::make_shared<lanes>(strand_, requests_.where(), 1);
+    lanes_ = std::make_shared<connection_pool>(strand_, requests_.where(), 1);
     ask(commands::get().watch.filled({{"c", std::string_view(config_.collection)}}), &release_events::opened);
 }
 
@@ -122,7 +122,7 @@ void release_events::ask_for_more()
 {
     if (!lanes_)
         return;
-    static const outline more(R"({"getMore":"?i","collection":"?c","maxTimeMS":"?m"})");
+    static const command_template more(R"({"getMore":"?i","collection":"?c","maxTimeMS":"?m"})");
     ask(more.filled({{"i", cursor_}, {"c", std::string_view(config_.collection)}, {"m", longest_answer.count()}}),
         &release_events::received);
 }
@@ -170,7 +170,7 @@ void release_events::kill_cursor()
     const auto id = std::exchange(cursor_, 0);
     if (id == 0 || requests_.where().name() != server_)
         return;
-    static const outline kill(R"({"killCursors":"?c","cursors":["?i"]})");
+    static const command_template kill(R"({"killCursors":"?c","cursors":["?i"]})");
     requests_.ask(std::make_shared<question>(
                       config_.database, kill.filled({{"c", std::string_view(config_.collection)}, {"i", id}}), nullptr),
         lease_clock::now() + config_.operation_timeout);

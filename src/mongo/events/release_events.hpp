@@ -25,7 +25,7 @@ class release_events final : public remote::listening_loop
 public:
     /// \param by says from then on how waiters hear of a release
     release_events(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-        remote::reports& told, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by);
+        remote::event_reporter& told, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by);
 
     /// The primary was found anew.
     void follow_requests();
@@ -57,9 +57,9 @@ private:
     void kill_cursor();
 
     const settings& config_;
-    remote::reports& reports_;
+    remote::event_reporter& reports_;
     primary& requests_;
-    std::shared_ptr<lanes> lanes_;
+    std::shared_ptr<connection_pool> lanes_;
     /// Name of the server that has the change stream.
     std::string server_;
     /// Id of the change stream's cursor on that server. 0: there is none.

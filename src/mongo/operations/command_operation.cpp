@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/command_operation.hpp"
 
-#include "mongo/commands/joint.hpp"
+#include "mongo/commands/batch.hpp"
 
 #include <chrono>
 #include <limits>
@@ -17,7 +17,7 @@ constexpr int most_conflicts = 5;
 
 void command_operation::fail(delivery how, failure_ptr why)
 {
-    talk_.end(talks());
+    client_.end(talks());
     failed(how, std::move(why));
 }
 
@@ -28,12 +28,12 @@ void command_operation::outrun()
 
 void command_operation::send(document what, question::handler then)
 {
-    talk_.ask(talks(), std::make_shared<question>(config().database, std::move(what), told_to(std::move(then))));
+    client_.ask(talks(), std::make_shared<question>(config().database, std::move(what), told_to(std::move(then))));
 }
 
 void command_operation::send_confirmation(bool of_read, question::handler then)
 {
-    talk_.ask(talks(),
+    client_.ask(talks(),
         std::make_shared<question>(config().database, confirm_command(config()),
             [self = boost::intrusive_ptr<command_operation>(this), of_read, then = std::move(then)](const answer& got) {
                 const statement_errors errors(got.reply);
@@ -56,7 +56,7 @@ question::handler command_operation::told_to(question::handler then)
 void command_operation::answered(const answer& got, const question::handler& then)
 {
     const operation_ptr kept(this);
-    const conversation::telling guard(talk_);
+    const conversation::telling guard(client_);
     const auto found = judge(got);
     if (found != verdict::done)
         talks().heard(got);
@@ -92,7 +92,7 @@ bool command_operation::begin_with_new_clock()
 
 void command_operation::greet(question::handler then)
 {
-    talk_.ask(talks(),
+    client_.ask(talks(),
         std::make_shared<question>(command::dated_hello{}, told_to([this, then = std::move(then)](const answer& got) {
             if (const auto refused = talks().heard_hello(got))
                 answered(*refused, {});

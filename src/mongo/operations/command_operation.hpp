@@ -98,7 +98,7 @@ private:
     /// Whoever is told keeps us.
     [[nodiscard]] question::handler told_to(question::handler then);
 
-    conversation talk_;
+    conversation client_;
     int conflicts_ = 0;
     bool clock_is_new_ = false;
 };

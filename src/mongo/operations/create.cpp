@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/operations.hpp"
 
-#include "mongo/commands/joined_update.hpp"
+#include "mongo/commands/batch_update.hpp"
 #include "mongo/commands/lock_view.hpp"
+#include "mongo/operations/batchable_operation.hpp"
 #include "mongo/operations/claim_state.hpp"
-#include "mongo/operations/joining_operation.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -27,11 +27,11 @@ constexpr int most_misses = 5;
 /// forgotten yet, and has a higher one.
 constexpr auto most_late = std::chrono::milliseconds(settings::least_purge_after) / 2;
 
-class create_operation final : public joining_operation
+class create_operation final : public batchable_operation
 {
 public:
     create_operation(client& owner, claim_ptr claim, completion<create_outcome> done)
-        : joining_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
+        : batchable_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
           owner_data_(to_document(claim_->owner())), looked_before_(find_state(*claim_) != nullptr),
           is_first_(!is_shared() && !looked_before_)
     {
@@ -51,13 +51,13 @@ private:
     void begin() override
     {
         late_ = too_late();
-        fill([&](outline::values with) { ask(which().filled(with), &create_operation::told); });
+        fill([&](command_template::values with) { ask(which().filled(with), &create_operation::told); });
     }
     void write(bson_t& to) override
     {
         fence_ = talks().clock().at(lease_clock::now());
         late_ = latest();
-        fill([&](outline::values with) { which_joined().append_to(to, with); });
+        fill([&](command_template::values with) { which_joined().append_to(to, with); });
     }
 
     /// The token stands in no document: it was never sent, or each of its requests was answered.
@@ -68,7 +68,7 @@ private:
             return {};
         return (claim_->queues() ? "wait " : "try ") + std::to_string(claim_->max_holders());
     }
-    void write_for(std::span<joining_operation* const> all, bson_t& to) override
+    void write_for(std::span<batchable_operation* const> all, bson_t& to) override
     {
         // Without a limit; below what overflows where it is added to.
         constexpr std::int64_t any = std::int64_t{1} << 40;
@@ -105,11 +105,11 @@ private:
     }
 
     [[nodiscard]] bool is_shared() const noexcept { return claim_->mode() == lock_mode::shared; }
-    [[nodiscard]] const outline& by_ttl(const commands::create& both) const
+    [[nodiscard]] const command_template& by_ttl(const commands::create& both) const
     {
         return claim_->ttl().count() == 0 ? both.without : both.with_ttl;
     }
-    [[nodiscard]] const outline& which() const
+    [[nodiscard]] const command_template& which() const
     {
         const auto& all = commands::get();
         if (is_shared())
@@ -118,7 +118,7 @@ private:
             return by_ttl(claim_->queues() ? all.first_exclusive_queues : all.first_exclusive_once);
         return by_ttl(claim_->queues() ? all.exclusive_queues : all.exclusive_once);
     }
-    [[nodiscard]] const outline& which_joined() const
+    [[nodiscard]] const command_template& which_joined() const
     {
         const auto& all = commands::get();
         if (is_shared())
@@ -131,7 +131,7 @@ private:
     {
         number_ = owner_->next_request();
         const auto token = claim_->token().hex();
-        use(outline::values{{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token)},
+        use(command_template::values{{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token)},
             {"x", ttl_value(claim_->ttl())}, {"l", late_}, {"e", number_}, {"f", fence_}, {"o", &owner_data_},
             {"n", most_holders()}, {"m", write_patience()}, {"v", std::string_view(owner_->name())}});
     }

@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/operations.hpp"
 
-#include "mongo/commands/joined_update.hpp"
+#include "mongo/commands/batch_update.hpp"
 #include "mongo/commands/lock_view.hpp"
+#include "mongo/operations/batchable_operation.hpp"
 #include "mongo/operations/claim_state.hpp"
-#include "mongo/operations/joining_operation.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +55,7 @@ private:
     completion<release_outcome> done_;
 };
 
-class release_operation final : public give_back_operation<joining_operation>
+class release_operation final : public give_back_operation<batchable_operation>
 {
 public:
     release_operation(client& owner, claim_ptr claim, completion<release_outcome> done)
@@ -91,7 +91,7 @@ private:
     }
 
     [[nodiscard]] std::string statement_kind() const override { return is_shared() ? "release" : ""; }
-    void write_for(std::span<joining_operation* const> all, bson_t& to) override
+    void write_for(std::span<batchable_operation* const> all, bson_t& to) override
     {
         document tokens;
         for (std::size_t i = 0; i < all.size(); ++i) {

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/operations.hpp"
 
-#include "mongo/commands/joined_update.hpp"
+#include "mongo/commands/batch_update.hpp"
 #include "mongo/commands/query.hpp"
 #include "mongo/operations/coroutine_operation.hpp"
 
@@ -136,7 +136,7 @@ private:
     [[nodiscard]] document lengthen_command(std::span<const known_holder> part) const
     {
         const auto& every = commands::get();
-        joined_update made(config());
+        batch_update made(config());
         for (const auto& each : part) {
             const auto& which =
                 each.status.mode == lock_mode::shared ? every.lengthen_shared : every.lengthen_exclusive;

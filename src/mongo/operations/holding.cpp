@@ -19,7 +19,7 @@ public:
     holders_operation(client& owner, claim_ptr claim) : command_operation(owner), claim_(std::move(claim)) {}
 
 protected:
-    [[nodiscard]] virtual const outline& which() const = 0;
+    [[nodiscard]] virtual const command_template& which() const = 0;
     [[nodiscard]] virtual std::int64_t ttl() const noexcept { return 0; }
     /// It is held or not, and that is certain.
     virtual void told(bool held) = 0;
@@ -73,7 +73,7 @@ public:
     }
 
 private:
-    [[nodiscard]] const outline& which() const override
+    [[nodiscard]] const command_template& which() const override
     {
         const auto& both = is_shared() ? commands::get().extend_shared : commands::get().extend_exclusive;
         return ttl_.count() == 0 ? both.without : both.with_ttl;
@@ -95,7 +95,7 @@ public:
     }
 
 private:
-    [[nodiscard]] const outline& which() const override
+    [[nodiscard]] const command_template& which() const override
     {
         return is_shared() ? commands::get().touch_shared : commands::get().touch_exclusive;
     }

@@ -9,9 +9,9 @@ namespace colock::mongo::detail {
 
 namespace {
 
-const outline& request()
+const command_template& request()
 {
-    static const outline text(R"({"createIndexes":"?c","indexes":[
+    static const command_template text(R"({"createIndexes":"?c","indexes":[
         {"key":{"o.group":1},"name":"colock_group","sparse":true},
         {"key":{"h.o.group":1},"name":"colock_shared_group","sparse":true},
         {"key":{"p":1},"name":"colock_free_since"}]})");

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/operations.hpp"
 
-#include "mongo/commands/joined_update.hpp"
+#include "mongo/commands/batch_update.hpp"
 #include "mongo/commands/lock_view.hpp"
 #include "mongo/commands/query.hpp"
 #include "mongo/operations/coroutine_operation.hpp"

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/shared_read.hpp"
 
-#include "mongo/commands/joint.hpp"
+#include "mongo/commands/batch.hpp"
 #include "mongo/commands/query.hpp"
 #include "mongo/topology/hello.hpp"
 
@@ -57,18 +57,18 @@ void shared_read::leave(const key_reader& which)
     }
     const auto has_left = [](const reader_ptr& each) { return !each; };
     if (std::ranges::all_of(readers_, has_left))
-        talk_.end(owner_->talks());
+        client_.end(owner_->talks());
 }
 
 void shared_read::send(const std::shared_ptr<question>& what)
 {
-    talk_.ask(owner_->talks(), what);
+    client_.ask(owner_->talks(), what);
 }
 
 question::handler shared_read::told_to(void (shared_read::*then)(const answer&))
 {
     return [self = shared_from_this(), then](const answer& got) {
-        const conversation::telling guard(self->talk_);
+        const conversation::telling guard(self->client_);
         if (judge(got) == verdict::done)
             (self.get()->*then)(got);
         else
@@ -130,7 +130,7 @@ void shared_read::confirm()
 {
     send(std::make_shared<question>(
         owner_->config().database, confirm_command(owner_->config()), [self = shared_from_this()](const answer& got) {
-            const conversation::telling guard(self->talk_);
+            const conversation::telling guard(self->client_);
             const statement_errors errors(got.reply);
             const auto* const error = errors.find(0);
             const answer& confirmation = error ? *error : got;

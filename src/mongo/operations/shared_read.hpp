@@ -80,7 +80,7 @@ private:
 
     const std::shared_ptr<client> owner_;
     std::vector<reader_ptr> readers_;
-    conversation talk_;
+    conversation client_;
     bool is_open_ = true;
 };
 

@@ -21,7 +21,7 @@ constexpr int least_wire_version = 13;
 } // namespace
 
 primary::primary(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-    remote::reports& told, std::function<void()> room)
+    remote::event_reporter& told, std::function<void()> room)
     : connection_loop(strand, owner, told, saturating_cast(config.idle_timeout)), strand_(strand), config_(config),
       room_(std::move(room)), tls_files_(config.tls)
 {
@@ -130,33 +130,33 @@ void primary::connect()
             return;
         }
     }
-    quest whom{.replica_set = config_.where.replica_set, .direct = config_.where.direct};
+    discovery_params whom{.replica_set = config_.where.replica_set, .direct = config_.where.direct};
     for (const auto& each : config_.where.hosts)
         whom.hosts.push_back({.host = each.host,
             .port = each.port,
             .tls = tls_ ? &*tls_ : nullptr,
             .server_name = config_.tls.server_name});
-    scout_ = std::make_shared<scout>(strand_, std::move(whom));
+    scout_ = std::make_shared<server_discovery>(strand_, std::move(whom));
     scout_->start(lease_clock::now() + config_.connect_timeout,
-        [self = owner_.keep(*this)](const finding& what) { self->found(what); });
+        [self = owner_.keep(*this)](const discovery_result& what) { self->found(what); });
 }
 
-void primary::found(const finding& what)
+void primary::found(const discovery_result& what)
 {
     // It is among its own callers.
     asio::post(strand_, [old = std::exchange(scout_, nullptr)] {});
     switch (what.what) {
-    case finding::kind::nobody:
+    case discovery_result::kind::nobody:
         if (what.cause.category() == asio::error::get_ssl_category())
             refuse(make_failure(errc::misconfigured_backend, "no trusted TLS connection: " + what.why, what.cause));
         else
             fail_to_connect(make_failure(
                 errc::unavailable, what.why, what.cause ? what.cause : error_code(asio::error::host_unreachable)));
         return;
-    case finding::kind::misconfigured:
+    case discovery_result::kind::misconfigured:
         refuse(make_failure(errc::misconfigured_backend, what.why));
         return;
-    case finding::kind::primary:
+    case discovery_result::kind::primary:
         break;
     }
     if (what.max_wire_version < least_wire_version) {
@@ -167,7 +167,7 @@ void primary::found(const finding& what)
     where_.as = credentials_;
     clock_.heard(what.server_time, what.asked);
     is_member_ = !what.replica_set.empty();
-    lanes_ = std::make_shared<lanes>(strand_, where_, config_.connections);
+    lanes_ = std::make_shared<connection_pool>(strand_, where_, config_.connections);
     // The lanes are ours: they do not keep us.
     lanes_->on_room([this, all = owner_.weak_from_this()] {
         if (const auto kept = all.lock(); kept && plan().takes_requests())

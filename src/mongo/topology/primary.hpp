@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/commands/lanes.hpp"
+#include "mongo/commands/connection_pool.hpp"
 #include "mongo/driver/failures.hpp"
 #include "mongo/settings.hpp"
-#include "mongo/topology/scout.hpp"
 #include "mongo/topology/server_check.hpp"
 #include "mongo/topology/server_clock.hpp"
+#include "mongo/topology/server_discovery.hpp"
 #include "net/tls.hpp"
 #include "remote/requests/connection_loop.hpp"
 
@@ -27,11 +27,11 @@ namespace colock::mongo::detail {
 class primary final : public remote::connection_loop
 {
 public:
-    using task_ptr = lanes::task_ptr;
+    using task_ptr = connection_pool::task_ptr;
 
     /// \param room told when another command can be begun
     primary(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-        remote::reports& told, std::function<void()> room);
+        remote::event_reporter& told, std::function<void()> room);
 
     /// Another command can be begun at once.
     [[nodiscard]] bool has_room() noexcept;
@@ -70,7 +70,7 @@ private:
     void connect() override;
     void disconnect() override;
     [[nodiscard]] std::string address() const override { return config_.address(); }
-    void found(const finding& what);
+    void found(const discovery_result& what);
     void check();
     void checked(const failure_ptr& why);
     void stale();
@@ -89,8 +89,8 @@ private:
     std::int32_t no_change_code_ = changes_nothing;
     destination where_;
     server_clock clock_;
-    std::shared_ptr<scout> scout_;
-    std::shared_ptr<lanes> lanes_;
+    std::shared_ptr<server_discovery> scout_;
+    std::shared_ptr<connection_pool> lanes_;
     std::shared_ptr<server_check> check_;
 };
 

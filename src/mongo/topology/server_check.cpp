@@ -19,9 +19,9 @@ namespace {
 constexpr std::int64_t ttl = 60'000;
 constexpr auto allowed_change = "a statement that may change nothing did not fail, or another did";
 
-const outline& removal()
+const command_template& removal()
 {
-    static const outline text(
+    static const command_template text(
         R"({"delete":"?c","deletes":[{"q":{"_id":"?k"},"limit":1}],"writeConcern":{"w":"majority","wtimeout":"?m"}})");
     return text;
 }
@@ -86,7 +86,7 @@ struct server_check::step
     using names = const std::string&;
 
     const char* what;
-    const outline& (*asked)();
+    const command_template& (*asked)();
     /// Of the two, which one asks, and with what number.
     bool first;
     std::int64_t number;
@@ -96,49 +96,52 @@ struct server_check::step
 
 const std::array<server_check::step, 15> server_check::steps{{
     {"a document of another program was taken for a lock",
-        []() -> const outline& { return commands::get().exclusive_queues.with_ttl; }, true, 1, nullptr},
-    {"a document of another program was changed", []() -> const outline& { return commands::get().refuse; }, true, 1,
-        nullptr},
+        []() -> const command_template& { return commands::get().exclusive_queues.with_ttl; }, true, 1, nullptr},
+    {"a document of another program was changed", []() -> const command_template& { return commands::get().refuse; },
+        true, 1, nullptr},
     {"a document was not deleted", &removal, true, 1, [](const lock_view&, step::names, step::names) { return true; }},
-    {"a free lock was not granted", []() -> const outline& { return commands::get().first_exclusive_queues.with_ttl; },
-        true, 1, [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 1); }},
+    {"a free lock was not granted",
+        []() -> const command_template& { return commands::get().first_exclusive_queues.with_ttl; }, true, 1,
+        [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 1); }},
     {"a lock that is held was granted to another",
-        []() -> const outline& { return commands::get().first_exclusive_queues.with_ttl; }, false, 1,
+        []() -> const command_template& { return commands::get().first_exclusive_queues.with_ttl; }, false, 1,
         [](const lock_view& seen, step::names first, step::names second) {
             return holds(seen, first, 1) && !seen.find(second);
         }},
-    {"an exclusive lock was shared", []() -> const outline& { return commands::get().shared_once.with_ttl; }, false, 1,
+    {"an exclusive lock was shared", []() -> const command_template& { return commands::get().shared_once.with_ttl; },
+        false, 1,
         [](const lock_view& seen, step::names first, step::names second) {
             return holds(seen, first, 1) && !seen.find(second);
         }},
-    {"a lock was not extended", []() -> const outline& { return commands::get().extend_exclusive.with_ttl; }, true, 2,
-        [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 2); }},
-    {"a lock was not released", []() -> const outline& { return commands::get().release_exclusive; }, true, 3,
+    {"a lock was not extended", []() -> const command_template& { return commands::get().extend_exclusive.with_ttl; },
+        true, 2, [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 2); }},
+    {"a lock was not released", []() -> const command_template& { return commands::get().release_exclusive; }, true, 3,
         [](const lock_view& seen, step::names first, step::names) { return seen.exists() && !seen.find(first); }},
-    {"a lock was released twice", []() -> const outline& { return commands::get().release_exclusive; }, true, 3,
-        [](const lock_view& seen, step::names, step::names) { return !seen.exists(); }},
-    {"a lock was not shared", []() -> const outline& { return commands::get().shared_once.with_ttl; }, true, 1,
+    {"a lock was released twice", []() -> const command_template& { return commands::get().release_exclusive; }, true,
+        3, [](const lock_view& seen, step::names, step::names) { return !seen.exists(); }},
+    {"a lock was not shared", []() -> const command_template& { return commands::get().shared_once.with_ttl; }, true, 1,
         [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 1); }},
     {"a semaphore has more holders than it may",
-        []() -> const outline& { return commands::get().shared_once.with_ttl; }, false, 1,
+        []() -> const command_template& { return commands::get().shared_once.with_ttl; }, false, 1,
         [](const lock_view& seen, step::names first, step::names second) {
             return holds(seen, first, 1) && !seen.find(second);
         }},
     {"a shared lock was granted to a writer",
-        []() -> const outline& { return commands::get().exclusive_queues.with_ttl; }, false, 1,
+        []() -> const command_template& { return commands::get().exclusive_queues.with_ttl; }, false, 1,
         [](const lock_view& seen, step::names first, step::names second) {
             return holds(seen, first, 1) && !seen.find(second) && seen.writer() == second;
         }},
-    {"a shared lock was not released", []() -> const outline& { return commands::get().release_shared; }, true, 2,
-        [](const lock_view& seen, step::names first, step::names) { return seen.exists() && !seen.find(first); }},
-    {"what a writer has left was not taken back", []() -> const outline& { return commands::get().refuse; }, false, 2,
-        [](const lock_view& seen, step::names, step::names second) { return seen.writer() == second; }},
+    {"a shared lock was not released", []() -> const command_template& { return commands::get().release_shared; }, true,
+        2, [](const lock_view& seen, step::names first, step::names) { return seen.exists() && !seen.find(first); }},
+    {"what a writer has left was not taken back", []() -> const command_template& { return commands::get().refuse; },
+        false, 2, [](const lock_view& seen, step::names, step::names second) { return seen.writer() == second; }},
     {"a token that was refused was granted a lock",
-        []() -> const outline& { return commands::get().exclusive_once.with_ttl; }, false, 3,
+        []() -> const command_template& { return commands::get().exclusive_once.with_ttl; }, false, 3,
         [](const lock_view& seen, step::names, step::names second) { return seen.exists() && !seen.find(second); }},
 }};
 
-server_check::server_check(const settings& config, std::shared_ptr<lanes> on, const server_clock& clock, handler ended)
+server_check::server_check(
+    const settings& config, std::shared_ptr<connection_pool> on, const server_clock& clock, handler ended)
     : config_(config), lanes_(std::move(on)), clock_(clock), ended_(std::move(ended)), owner_(to_document({})),
       first_(token::generate().hex()), second_(token::generate().hex())
 {
@@ -153,7 +156,8 @@ void server_check::stop() noexcept
         left->drop();
 }
 
-void server_check::ask(const outline& which, const std::string& who, std::int64_t number, question::handler then)
+void server_check::ask(
+    const command_template& which, const std::string& who, std::int64_t number, question::handler then)
 {
     const auto now = clock_.at(lease_clock::now());
     const auto next = std::make_shared<question>(config_.database,
@@ -168,17 +172,17 @@ void server_check::ask(const outline& which, const std::string& who, std::int64_
 
 void server_check::look_at_collection()
 {
-    static const outline command(R"({"listCollections":1,"filter":{"name":"?c"}})");
+    static const command_template command(R"({"listCollections":1,"filter":{"name":"?c"}})");
     look(command, &reason_in_collections, &server_check::look_at_indexes);
 }
 
 void server_check::look_at_indexes()
 {
-    static const outline command(R"({"listIndexes":"?c"})");
+    static const command_template command(R"({"listIndexes":"?c"})");
     look(command, &reason_in_indexes, &server_check::try_joined);
 }
 
-void server_check::look(const outline& command, finder find_reason, void (server_check::*then)())
+void server_check::look(const command_template& command, finder find_reason, void (server_check::*then)())
 {
     ask(command, first_, 0, [self = shared_from_this(), find_reason, then](const answer& got) {
         const auto found = judge(got);

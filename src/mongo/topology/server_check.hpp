@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/commands/joint.hpp"
-#include "mongo/commands/lanes.hpp"
+#include "mongo/commands/batch.hpp"
+#include "mongo/commands/connection_pool.hpp"
 #include "mongo/commands/question.hpp"
-#include "mongo/driver/outline.hpp"
+#include "mongo/driver/command_template.hpp"
 #include "mongo/settings.hpp"
 #include "mongo/topology/server_clock.hpp"
 
@@ -30,7 +30,7 @@ public:
     /// Why it cannot be used, or not now; null: it can. Not called once it was stopped.
     using handler = std::function<void(const failure_ptr& why)>;
 
-    server_check(const settings& config, std::shared_ptr<lanes> on, const server_clock& clock, handler ended);
+    server_check(const settings& config, std::shared_ptr<connection_pool> on, const server_clock& clock, handler ended);
 
     /// Once, one of the two: checks all of it; or, of a server whose kind was checked, learns the code alone.
     void start() { look_at_collection(); }
@@ -49,11 +49,11 @@ private:
     void look_at_indexes();
     /// Returns why the collection is unsuitable, or an empty text.
     using finder = std::string (*)(const document& reply);
-    void look(const outline& command, finder find_reason, void (server_check::*then)());
+    void look(const command_template& command, finder find_reason, void (server_check::*then)());
     void try_joined();
     /// From the first of those statements, which may change nothing. False: there is none, and it has ended.
     [[nodiscard]] bool take_code(const statement_errors& errors);
-    void ask(const outline& which, const std::string& who, std::int64_t number, question::handler then);
+    void ask(const command_template& which, const std::string& who, std::int64_t number, question::handler then);
     /// It was done; else it has ended.
     [[nodiscard]] bool is_done(const answer& got);
     void misread(const std::string& what);
@@ -62,7 +62,7 @@ private:
     void end(const failure_ptr& why);
 
     const settings& config_;
-    const std::shared_ptr<lanes> lanes_;
+    const std::shared_ptr<connection_pool> lanes_;
     const server_clock& clock_;
     handler ended_;
     /// It keeps us, as long as its lane does.

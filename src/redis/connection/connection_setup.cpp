@@ -12,7 +12,7 @@
 
 namespace colock::redis::detail {
 
-connection_setup::connection_setup(std::shared_ptr<link> on, surroundings around, handler ended)
+connection_setup::connection_setup(std::shared_ptr<server_connection> on, surroundings around, handler ended)
     : link_(std::move(on)), around_(around), ended_(std::move(ended))
 {
 }

@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/connection/link.hpp"
+#include "redis/connection/server_connection.hpp"
 #include "redis/operations/fence_anchor.hpp"
 #include "redis/settings.hpp"
+#include "remote/requests/event_reporter.hpp"
 #include "remote/requests/lost_requests.hpp"
-#include "remote/requests/reports.hpp"
 
 #include <atomic>
 #include <functional>
@@ -30,12 +30,12 @@ public:
         const settings& config;
         remote::lost_requests& lost;
         fence_anchor& anchor;
-        remote::reports& told;
+        remote::event_reporter& told;
         /// Set once the server may have replicas.
         std::atomic<bool>& replicas_seen;
     };
 
-    connection_setup(std::shared_ptr<link> on, surroundings around, handler ended);
+    connection_setup(std::shared_ptr<server_connection> on, surroundings around, handler ended);
 
     /// Once.
     void start();
@@ -50,7 +50,7 @@ private:
     void settled_previous(const reply_list& replies, const suspects& killed);
     void end(const failure_ptr& refused);
 
-    const std::shared_ptr<link> link_;
+    const std::shared_ptr<server_connection> link_;
     const surroundings around_;
     handler ended_;
     identity identity_;

@@ -11,7 +11,7 @@
 
 namespace colock::redis::detail {
 
-sentinel_search::sentinel_search(links& made_by, const settings& config, handler ended)
+sentinel_search::sentinel_search(connection_factory& made_by, const settings& config, handler ended)
     : links_(made_by), config_(config), ended_(std::move(ended))
 {
 }

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/connection/links.hpp"
+#include "redis/connection/connection_factory.hpp"
 #include "redis/pipeline/reply.hpp"
 #include "redis/settings.hpp"
 
@@ -22,7 +22,7 @@ public:
     /// Where the master is; or why nobody could tell.
     using handler = std::function<void(const endpoint& master, const failure_ptr& why)>;
 
-    sentinel_search(links& made_by, const settings& config, handler ended);
+    sentinel_search(connection_factory& made_by, const settings& config, handler ended);
 
     /// Once.
     void start() { ask(0); }
@@ -37,10 +37,10 @@ private:
     void link_ended(std::size_t which, const error_code& code);
     void end(const endpoint& master, const failure_ptr& why);
 
-    links& links_;
+    connection_factory& links_;
     const settings& config_;
     handler ended_;
-    std::shared_ptr<link> asked_;
+    std::shared_ptr<server_connection> asked_;
     endpoint found_;
     /// What was wrong with the first that did not name the master.
     failure_ptr problem_;

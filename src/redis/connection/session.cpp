@@ -12,7 +12,7 @@
 namespace colock::redis::detail {
 
 session::session(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-    links& made_by, remote::reports& told, fence_anchor& anchor, std::atomic<bool>& replicas_seen)
+    connection_factory& made_by, remote::event_reporter& told, fence_anchor& anchor, std::atomic<bool>& replicas_seen)
     : connection_loop(strand, owner, told, saturating_cast(config.idle_timeout)), config_(config), links_(made_by),
       anchor_(anchor), replicas_seen_(replicas_seen)
 {

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "redis/connection/connection_factory.hpp"
 #include "redis/connection/connection_setup.hpp"
-#include "redis/connection/links.hpp"
 #include "redis/connection/sentinel_search.hpp"
 #include "remote/requests/connection_loop.hpp"
 #include "remote/requests/lost_requests.hpp"
@@ -21,11 +21,12 @@ namespace colock::redis::detail {
 class session final : public remote::connection_loop
 {
 public:
-    session(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, links& made_by,
-        remote::reports& told, fence_anchor& anchor, std::atomic<bool>& replicas_seen);
+    session(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
+        connection_factory& made_by, remote::event_reporter& told, fence_anchor& anchor,
+        std::atomic<bool>& replicas_seen);
 
     /// Null while there is none.
-    [[nodiscard]] const std::shared_ptr<link>& connection() const noexcept { return link_; }
+    [[nodiscard]] const std::shared_ptr<server_connection>& connection() const noexcept { return link_; }
     /// The server that it leads to, or did last.
     [[nodiscard]] const endpoint& where() const noexcept { return where_; }
     /// The process of that server; empty: not known.
@@ -48,12 +49,12 @@ private:
     void link_ended(const error_code& code);
 
     const settings& config_;
-    links& links_;
+    connection_factory& links_;
     fence_anchor& anchor_;
     std::atomic<bool>& replicas_seen_;
     std::shared_ptr<sentinel_search> search_;
     std::shared_ptr<connection_setup> setup_;
-    std::shared_ptr<link> link_;
+    std::shared_ptr<server_connection> link_;
     endpoint where_;
     connection_setup::identity known_by_;
     remote::lost_requests lost_;

@@ -3,13 +3,13 @@
 
 namespace colock::redis::detail {
 
-void note_answer(const client& owner, claim& of, remote::connection_number link)
+void note_answer(const client& owner, claim& of, remote::connection_number server_connection)
 {
     auto* const state = find_state(of);
     if (!state || (state->creates.empty() && state->extends.empty()))
         return;
-    static_cast<void>(state->extends.dispel(link, owner.lost()));
-    if (state->creates.dispel(link, owner.lost()))
+    static_cast<void>(state->extends.dispel(server_connection, owner.lost()));
+    if (state->creates.dispel(server_connection, owner.lost()))
         of.clear_taint();
     if (state->creates.empty() && state->extends.empty())
         of.clear_late();

@@ -42,6 +42,6 @@ struct claim_state
 
 /// An answer came on `link`: lets go of every doubt that it has disproved. Requests of one connection are carried out
 /// in order; what another has left is told by the client.
-void note_answer(const client& owner, claim& of, remote::connection_number link);
+void note_answer(const client& owner, claim& of, remote::connection_number server_connection);
 
 } // namespace colock::redis::detail

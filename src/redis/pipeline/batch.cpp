@@ -93,10 +93,10 @@ void batch::skip_joint() noexcept
         ++current_;
 }
 
-void batch::set_link(std::uint64_t link) noexcept
+void batch::set_link(std::uint64_t server_connection) noexcept
 {
     for (auto& slot : slots_)
-        slot.owner->sent_on = link;
+        slot.owner->sent_on = server_connection;
 }
 
 void batch::on_node(const boost::redis::resp3::node_view& node)

@@ -145,7 +145,7 @@ public:
     [[nodiscard]] const boost::redis::request& request() const noexcept { return request_; }
     [[nodiscard]] boost::redis::request& request() noexcept { return request_; }
 
-    void set_link(std::uint64_t link) noexcept;
+    void set_link(std::uint64_t server_connection) noexcept;
     /// The next node of a reply, and the end of one.
     void on_node(const boost::redis::resp3::node_view& node);
     void on_reply() noexcept;

@@ -25,7 +25,7 @@ private:
 
 } // namespace
 
-void exchange(const std::shared_ptr<link>& on, std::function<void(boost::redis::request&)> writes,
+void exchange(const std::shared_ptr<server_connection>& on, std::function<void(boost::redis::request&)> writes,
     std::function<void(delivery, const reply_list&)> reads)
 {
     auto sent = std::make_unique<batch>();

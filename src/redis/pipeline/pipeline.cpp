@@ -30,8 +30,8 @@ void end_all(std::vector<operation_ptr> overdue, delivery how, const failure_ptr
 } // namespace
 
 pipeline::pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& on,
-    outbox& unsent, flush_hints& hints, never_sent& dropped)
-    : strand_(strand), owner_(owner), config_(config), session_(on), outbox_(unsent), hints_(hints),
+    send_queue& unsent, flush_hints& hints, unsent_operations& dropped)
+    : strand_(strand), owner_(owner), config_(config), session_(on), send_queue_(unsent), hints_(hints),
       never_sent_(dropped)
 {
 }
@@ -43,16 +43,16 @@ void pipeline::flush()
     hints_.is_due.store(false, std::memory_order_relaxed);
     session_.note_use();
     auto& plan = session_.plan();
-    if ((plan.idle() || plan.closes()) && !outbox_.empty()) {
+    if ((plan.idle() || plan.closes()) && !send_queue_.empty()) {
         plan.reopen();
         session_.on(session::event::wanted);
     }
-    while (plan.takes_requests() && in_flight_.size() < outbox::most_in_flight) {
-        auto next = outbox_.next(operations_in_flight_ + untold_.operations());
+    while (plan.takes_requests() && in_flight_.size() < send_queue::most_in_flight) {
+        auto next = send_queue_.next(operations_in_flight_ + untold_.operations());
         if (!next)
             break;
         if (next->empty())
-            outbox_.recycle(std::move(next));
+            send_queue_.recycle(std::move(next));
         else
             send(std::move(next));
     }
@@ -61,15 +61,15 @@ void pipeline::flush()
 
 void pipeline::send(batch_ptr next)
 {
-    const auto& link = session_.connection();
-    const auto number = link->number();
+    const auto& server_connection = session_.connection();
+    const auto number = server_connection->number();
     next->set_link(number);
     next->complete(config_.fence_key, config_.probe_key);
     auto* const reading = next.get();
     in_flight_.push_back(reading);
     operations_in_flight_ += reading->size();
-    link->exec(reading->request(), reader_of(*reading, *link),
-        [self = owner_.keep(*this), on = link, sent = std::move(next), number](const error_code& code,
+    server_connection->exec(reading->request(), reader_of(*reading, *server_connection),
+        [self = owner_.keep(*this), on = server_connection, sent = std::move(next), number](const error_code& code,
             std::size_t) mutable { self->answered(std::move(sent), number, code ? on->loss(code) : code); });
 }
 
@@ -90,7 +90,7 @@ void pipeline::answered(batch_ptr sent, remote::connection_number on, const erro
         // Before anyone is told: what is unanswered may arrive late until that connection is known to be dead.
         session_.lose_requests(on);
         sent->finish(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
-        outbox_.recycle(std::move(sent));
+        send_queue_.recycle(std::move(sent));
     } else {
         untold_.add(std::move(sent));
     }
@@ -99,7 +99,7 @@ void pipeline::answered(batch_ptr sent, remote::connection_number on, const erro
         session_.on(session::event::told);
     else if (in_flight_.empty() && plan.demoted())
         session_.connection()->close();
-    else if (!outbox_.empty())
+    else if (!send_queue_.empty())
         flush();
     tell();
 }
@@ -109,10 +109,10 @@ void pipeline::tell()
     untold_.begin_turn();
     while (!telling_ && !untold_.empty()) {
         auto told = untold_.take();
-        const bool apart = untold_.is_enough(outbox_.part()) && !idle();
+        const bool apart = untold_.is_enough(send_queue_.part()) && !idle();
         const bool takes_time = untold_.told() >= worth_a_turn;
         told->finish(nullptr);
-        outbox_.recycle(std::move(told));
+        send_queue_.recycle(std::move(told));
         if (!apart)
             continue;
         // Two parts may have been answered together. What follows the first is sent before the second is told, or
@@ -125,7 +125,7 @@ void pipeline::tell()
         });
         hints_.is_due.store(true, std::memory_order_relaxed);
     }
-    if (!outbox_.empty())
+    if (!send_queue_.empty())
         flush();
     else if (session_.plan().open() && idle() && !telling_)
         hints_.one_at_a_time.store(true, std::memory_order_relaxed);
@@ -149,7 +149,7 @@ void pipeline::postpone(lease_clock::duration by) noexcept
 {
     for (auto* each : in_flight_)
         each->postpone(by);
-    outbox_.postpone(by);
+    send_queue_.postpone(by);
 }
 
 void pipeline::end_overdue()
@@ -160,8 +160,8 @@ void pipeline::end_overdue()
     std::size_t room = most_per_turn;
     auto unanswered = take_unanswered(now, room);
     // Once a connection stands, what is queued does not stay so for long.
-    const auto others = session_.plan().open() ? outbox::unwanted::stay : outbox::unwanted::go;
-    auto unsent = outbox_.take_overdue(now, others, room);
+    const auto others = session_.plan().open() ? send_queue::unwanted::stay : send_queue::unwanted::go;
+    auto unsent = send_queue_.take_overdue(now, others, room);
     if (room == 0) {
         looking_ = true;
         asio::post(strand_, [self = owner_.keep(*this)] {
@@ -170,7 +170,7 @@ void pipeline::end_overdue()
             self->owner_.arm_turn();
         });
     } else {
-        outbox_.look_anew();
+        send_queue_.look_anew();
     }
     end_all(std::move(unsent), delivery::unsent, session_.problem());
     end_all(std::move(unanswered), delivery::unanswered, session_.problem());

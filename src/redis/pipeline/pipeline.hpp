@@ -2,9 +2,9 @@
 #pragma once
 
 #include "redis/connection/session.hpp"
-#include "redis/pipeline/never_sent.hpp"
-#include "redis/pipeline/outbox.hpp"
-#include "redis/pipeline/untold.hpp"
+#include "redis/pipeline/completion_queue.hpp"
+#include "redis/pipeline/send_queue.hpp"
+#include "redis/pipeline/unsent_operations.hpp"
 #include "remote/requests/client_base.hpp"
 
 #include <colock/clock.hpp>
@@ -24,7 +24,7 @@ class pipeline
 {
 public:
     pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& on,
-        outbox& unsent, flush_hints& hints, never_sent& dropped);
+        send_queue& unsent, flush_hints& hints, unsent_operations& dropped);
 
     void flush();
 
@@ -50,12 +50,12 @@ private:
     remote::client_base& owner_;
     const settings& config_;
     session& session_;
-    outbox& outbox_;
+    send_queue& send_queue_;
     flush_hints& hints_;
-    never_sent& never_sent_;
+    unsent_operations& never_sent_;
     std::vector<batch*> in_flight_;
     std::size_t operations_in_flight_ = 0;
-    untold untold_;
+    completion_queue untold_;
     /// The next of them is told by a handler that is posted already.
     bool telling_ = false;
     /// The look at what is overdue goes on in a handler that is posted already.

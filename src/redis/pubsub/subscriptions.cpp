@@ -26,7 +26,7 @@ constexpr lease_clock::duration channel_linger = 1s;
 } // namespace
 
 subscriptions::subscriptions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-    links& made_by, remote::reports& told, session& requests, remote::wait_sources& sources)
+    connection_factory& made_by, remote::event_reporter& told, session& requests, remote::wait_sources& sources)
     : listening_loop(strand, owner, requests, sources,
           config.idle_timeout == 0ms ? lease_clock::duration::zero() : channel_linger),
       config_(config), links_(made_by), reports_(told), requests_(requests)

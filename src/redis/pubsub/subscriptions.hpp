@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/connection/links.hpp"
+#include "redis/connection/connection_factory.hpp"
 #include "redis/connection/session.hpp"
 #include "redis/pipeline/reply.hpp"
 #include "remote/requests/listening_loop.hpp"
@@ -22,7 +22,7 @@ class subscriptions final : public remote::listening_loop
 {
 public:
     subscriptions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-        links& made_by, remote::reports& told, session& requests, remote::wait_sources& sources);
+        connection_factory& made_by, remote::event_reporter& told, session& requests, remote::wait_sources& sources);
 
     /// The connection for commands is a new one.
     void follow_requests();
@@ -51,10 +51,10 @@ private:
     void receive();
 
     const settings& config_;
-    links& links_;
-    remote::reports& reports_;
+    connection_factory& links_;
+    remote::event_reporter& reports_;
     session& requests_;
-    std::shared_ptr<link> link_;
+    std::shared_ptr<server_connection> link_;
     /// The process of the server that it was made to; empty if that is not known.
     std::string process_;
     /// Requests that are unanswered.

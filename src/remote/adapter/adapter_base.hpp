@@ -2,7 +2,7 @@
 #pragma once
 
 #include "remote/adapter/purpose.hpp"
-#include "remote/requests/reports.hpp"
+#include "remote/requests/event_reporter.hpp"
 
 #include <colock/spi/adapter.hpp>
 #include <colock/spi/claim.hpp>
@@ -128,7 +128,7 @@ public:
     void on_warning(std::string_view message) noexcept final { notify_warning(message); }
 
 protected:
-    [[nodiscard]] Client& talk() const noexcept { return *client_; }
+    [[nodiscard]] Client& get_client() const noexcept { return *client_; }
 
 private:
     /// \param claim of this process

@@ -165,7 +165,7 @@ void connection_plan::cancel_close() noexcept
 bool connection_plan::finish_close(lease_clock::time_point now, surroundings beside) noexcept
 {
     const bool all_closed = phase_ == phase::idle && !beside.others_open;
-    if (!all_closed && (beside.untold || !out_of_time(now)))
+    if (!all_closed && (beside.has_pending_completions || !out_of_time(now)))
         return false;
     close_by_ = lease_clock::time_point::max();
     return true;

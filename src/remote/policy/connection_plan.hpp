@@ -70,7 +70,7 @@ public:
         /// The owner has other connections.
         bool others_open;
         /// Somebody who was answered, or given up, is still to be told.
-        bool untold = false;
+        bool has_pending_completions = false;
         /// Somebody waits for a close.
         bool closing = false;
     };

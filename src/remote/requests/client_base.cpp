@@ -63,7 +63,9 @@ connection_plan::demand client_base::demand(const usage& now) const noexcept
 
 connection_plan::surroundings client_base::surroundings(const usage& now) const noexcept
 {
-    return {.others_open = now.others_open, .untold = now.untold, .closing = !runtime_->closing.empty()};
+    return {.others_open = now.others_open,
+        .has_pending_completions = now.has_pending_completions,
+        .closing = !runtime_->closing.empty()};
 }
 
 void client_base::arm_turn()

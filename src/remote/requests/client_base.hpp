@@ -2,7 +2,7 @@
 #pragma once
 
 #include "remote/policy/connection_plan.hpp"
-#include "remote/requests/reports.hpp"
+#include "remote/requests/event_reporter.hpp"
 #include "remote/requests/wait_sources.hpp"
 
 #include <colock/clock.hpp>
@@ -45,7 +45,7 @@ public:
         /// Another connection than that for requests is open.
         bool others_open = false;
         /// An operation was not answered, or its caller was not told of the answer.
-        bool untold = false;
+        bool has_pending_completions = false;
         /// An operation was given up, and its caller was not told: a close is not told before.
         bool owes_news = false;
         /// Time between two turns of the timer while the client is in use.
@@ -120,7 +120,7 @@ protected:
         virtual ~runtime();
 
         asio::any_io_executor strand;
-        reports told;
+        event_reporter told;
         /// The connection for requests, which is one of the client's own parts.
         connection_loop* requests = nullptr;
 

@@ -4,7 +4,7 @@
 #include "remote/policy/connection_events.hpp"
 #include "remote/policy/connection_plan.hpp"
 #include "remote/requests/client_base.hpp"
-#include "remote/requests/reports.hpp"
+#include "remote/requests/event_reporter.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -44,8 +44,8 @@ public:
 
 protected:
     /// \param owner and `told` live as long
-    connection_loop(
-        const asio::any_io_executor& strand, client_base& owner, reports& told, lease_clock::duration idle_timeout);
+    connection_loop(const asio::any_io_executor& strand, client_base& owner, event_reporter& told,
+        lease_clock::duration idle_timeout);
     ~connection_loop() = default;
 
     /// Begins to connect. The attempt ends with a call of `opened`, `fail_to_connect` or `refuse`.
@@ -68,7 +68,7 @@ protected:
     void end_back_off();
 
     client_base& owner_;
-    reports& reports_;
+    event_reporter& reports_;
 
 private:
     void back_off(lease_clock::duration delay);

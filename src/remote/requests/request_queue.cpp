@@ -173,7 +173,7 @@ client_base::usage request_queue::current_usage() const noexcept
     const bool needed = under_way || !operations_.empty();
     return {.needed = needed,
         .under_way = under_way,
-        .untold = needed,
+        .has_pending_completions = needed,
         .owes_news = operations_.owes_news(),
         .pace = deadlines_.pace()};
 }

@@ -48,19 +48,19 @@ bool is_closing_answer(std::span<const std::byte, 20> tail)
 } // namespace
 
 /// What the driver has not written yet, half of a request perhaps, goes first.
-closing::progress closing::flush(handle& driver, socket_watch& socket)
+closing::progress closing::flush(zk_client& driver, socket_waiter& socket)
 {
-    if (driver.process(false, true) == handle::progress::failed)
+    if (driver.process(false, true) == zk_client::progress::failed)
         return progress::failed;
     const auto wanted = driver.wants();
-    if (wanted.failed || wanted.descriptor == -1 || driver.now() != handle::phase::connected)
+    if (wanted.failed || wanted.descriptor == -1 || driver.now() != zk_client::phase::connected)
         return progress::failed;
     if (wanted.wants_write)
         return progress::writes;
     return socket.put(closing_request()) ? read_rest(socket) : progress::failed;
 }
 
-closing::progress closing::read_rest(socket_watch& socket)
+closing::progress closing::read_rest(socket_waiter& socket)
 {
     std::array<std::byte, 4096> room;
     for (;;) {

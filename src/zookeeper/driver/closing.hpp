@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "zookeeper/driver/handle.hpp"
-#include "zookeeper/driver/socket_watch.hpp"
+#include "zookeeper/driver/socket_waiter.hpp"
+#include "zookeeper/driver/zk_client.hpp"
 
 #include <array>
 #include <cstddef>
@@ -26,8 +26,8 @@ public:
         failed,
     };
 
-    [[nodiscard]] progress flush(handle& driver, socket_watch& socket);
-    [[nodiscard]] progress read_rest(socket_watch& socket);
+    [[nodiscard]] progress flush(zk_client& driver, socket_waiter& socket);
+    [[nodiscard]] progress read_rest(socket_waiter& socket);
 
 private:
     /// The last bytes that the server has sent.

@@ -61,7 +61,7 @@ greeting judge_greeting(std::span<const std::byte> came, bool has_session) noexc
     return (lives || is_over) && !only_reads ? greeting::sound : greeting::strange;
 }
 
-void refuse_greeting(socket_watch& socket) noexcept
+void refuse_greeting(socket_waiter& socket) noexcept
 {
     constexpr int most_reads = 64;
     socket.cut();

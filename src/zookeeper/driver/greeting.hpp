@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "zookeeper/driver/socket_watch.hpp"
+#include "zookeeper/driver/socket_waiter.hpp"
 
 #include <cstddef>
 #include <span>
@@ -31,6 +31,6 @@ inline constexpr std::size_t longest_greeting = 41;
 [[nodiscard]] std::size_t size_of_greeting(std::span<const std::byte> came) noexcept;
 
 /// Ends the connection. What has arrived would still be read, and believed: it is thrown away.
-void refuse_greeting(socket_watch& socket) noexcept;
+void refuse_greeting(socket_waiter& socket) noexcept;
 
 } // namespace colock::zookeeper::detail

@@ -63,10 +63,10 @@ standing lock_queue::find(std::string_view own, std::size_t max_holders) const
     if (mine->wants == role::exclusive) {
         if (first == entries_.begin())
             return {.what = standing::kind::first};
-        return {.what = standing::kind::behind_one, .blocker = std::string(std::prev(first)->name)};
+        return {.what = standing::kind::behind_one, .predecessor = std::string(std::prev(first)->name)};
     }
     if (first->writer_before)
-        return {.what = standing::kind::behind_one, .blocker = std::string(entries_[*first->writer_before].name)};
+        return {.what = standing::kind::behind_one, .predecessor = std::string(entries_[*first->writer_before].name)};
     if (max_holders > 0 && first->readers_before >= max_holders)
         return {.what = standing::kind::behind_some};
     return {.what = standing::kind::first};

@@ -30,7 +30,7 @@ struct standing
     };
     kind what = kind::absent;
     /// The name of that one node.
-    std::string blocker{};
+    std::string predecessor{};
 };
 
 /// The nodes of a key's folder, sorted once by their sequence numbers. Looking up a node takes logarithmic time, so

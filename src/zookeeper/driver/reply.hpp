@@ -26,7 +26,7 @@ enum class status : unsigned char
     /// Answered, and refused for another reason, which `reply::code` tells.
     refused,
     /// Answered, and not carried out for the sake of another that travelled with it: to be asked for by itself.
-    parted,
+    batch_aborted,
     /// Certainly not sent.
     unsent,
     /// It may have been sent, and may take effect as long as its session lives.

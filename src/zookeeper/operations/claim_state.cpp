@@ -10,15 +10,15 @@ void claim_state::enter(sessions& all)
         indexed = false;
     }
     session = all.number();
-    if (!stay)
-        stay = all.inside().enter();
+    if (!session_ref)
+        session_ref = all.inside().enter();
 }
 
 void claim_state::leave(sessions& all) noexcept
 {
     all.inside().forget_granted(node);
     node.clear();
-    stay.reset();
+    session_ref.reset();
     fence = 0;
     granted = false;
 }
@@ -27,7 +27,7 @@ void claim_state::stop_waiting() noexcept
 {
     source.reset();
     watched.clear();
-    blocker.clear();
+    predecessor.clear();
 }
 
 void note_look(const sessions& all, claim& of)

@@ -19,7 +19,7 @@ struct claim_state
 {
     /// In which it has a node, or may have.
     remote::connection_number session = 0;
-    residents::stay stay{};
+    session_users::session_ref session_ref{};
     /// Where its node is; empty: none is known.
     std::string node{};
     /// The number of the transaction that made it.
@@ -32,7 +32,7 @@ struct claim_state
     remote::doubts creates{};
 
     /// What it waits for, as `watches` calls it; and that it does.
-    std::string blocker{};
+    std::string predecessor{};
     std::string watched{};
     std::optional<remote::interest> source{};
     /// Its wait was ended without an event: the next attempt asks only whether all is as it was.

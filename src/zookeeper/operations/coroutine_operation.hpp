@@ -83,7 +83,7 @@ protected:
             void await_suspend(std::coroutine_handle<>) const { self.begin_anew(); }
             requests& await_resume() const noexcept { return *by; }
         };
-        return awaitable{*this, talks().ask()};
+        return awaitable{*this, active_sessions().ask()};
     }
     /// `co_await fail_with(answer)` ends the operation.
     [[nodiscard]] stop fail_with(const reply& answer)

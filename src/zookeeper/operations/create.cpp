@@ -22,7 +22,7 @@ constexpr int unimplemented = -6;
 /// A folder may be cleaned up between its making and the first node in it, but not every time.
 constexpr int max_attempts = 5;
 
-using folder_state = folder_memory::found;
+using folder_state = folder_cache::found;
 
 /// Attempts to take the lock: the recipe for locks of ZooKeeper's documentation ("Recipes and Solutions").
 class create_operation final : public coroutine_operation
@@ -51,8 +51,8 @@ private:
     {
         auto& state = state_of(*claim_);
         note_lost_create();
-        state.enter(talks());
-        const bool polls = std::exchange(state.polls, false) && state.watched == state.blocker;
+        state.enter(active_sessions());
+        const bool polls = std::exchange(state.polls, false) && state.watched == state.predecessor;
         // The requests that follow see every change until now, so only later events end the next wait.
         if (state.source)
             state.source->look();
@@ -61,7 +61,7 @@ private:
         else if (polls && watch_stands())
             co_await poll();
 
-        progress so_far{.makes_folder = talks().folders().recall(folder_) == folder_state::unknown};
+        progress so_far{.makes_folder = active_sessions().folders().recall(folder_) == folder_state::unknown};
         pending_reply indexed(*this);
         for (;;) {
             pending_reply listed(*this);
@@ -94,7 +94,7 @@ private:
         }
         if (is_grouped(config(), *claim_))
             co_await ensure_index_node(indexed);
-        auto bound = talks().bound();
+        auto bound = active_sessions().bound();
         // It will be another one when the session is heard of again; until then the place is kept.
         if (!bound || bound->has_ended(lease_clock::now()))
             co_await wait_for(watches::of_node(state.node));
@@ -137,7 +137,7 @@ private:
     }
     void send_creation(requests& by, bool makes_folder, pending_reply& created)
     {
-        created_in_ = talks().number();
+        created_in_ = active_sessions().number();
         // The data of other libraries' folders is theirs.
         const auto data = config().standard() ? to_text(*claim_, claim_->ttl()) : std::string();
         if (counts_children(makes_folder))
@@ -153,11 +153,11 @@ private:
     }
     [[nodiscard]] bool is_crowded() const noexcept
     {
-        return talks().folders().recall(folder_) == folder_state::crowded;
+        return active_sessions().folders().recall(folder_) == folder_state::crowded;
     }
     [[nodiscard]] bool is_ours(const reply& node) const noexcept
     {
-        return node.ok() && node.stat.ephemeral_owner == talks().id();
+        return node.ok() && node.stat.ephemeral_owner == active_sessions().id();
     }
     [[nodiscard]] std::string_view own_name() const
     {
@@ -167,8 +167,8 @@ private:
     void lose_node()
     {
         auto& state = state_of(*claim_);
-        state.leave(talks());
-        state.enter(talks());
+        state.leave(active_sessions());
+        state.enter(active_sessions());
     }
 
     /// \param listed the list that was asked for together with the node, if it was
@@ -228,7 +228,7 @@ private:
                 (co_await connected()).remove(path, replied());
             }
         }
-        note_look(talks(), *claim_);
+        note_look(active_sessions(), *claim_);
     }
 
     // The folder.
@@ -248,10 +248,10 @@ private:
     }
     void make_one(requests& by, const std::string& folder)
     {
-        if (talks().folders().recall(folder) != folder_state::unknown)
+        if (active_sessions().folders().recall(folder) != folder_state::unknown)
             return;
         by.create(folder, {}, node_kind::persistent, then(&create_operation::folder_made, folder));
-        talks().folders().note(folder, folder_state::quiet);
+        active_sessions().folders().note(folder, folder_state::quiet);
     }
     void make_container(requests& by, const std::string& folder)
     {
@@ -264,7 +264,7 @@ private:
     /// last has ended.
     void folder_made(const reply& got, const std::string& folder)
     {
-        auto& folders = talks().folders();
+        auto& folders = active_sessions().folders();
         // Where we may make none it is there, or nothing of ours can be: asking again changes neither.
         const bool is_there = got.ok() || got.what == status::node_exists || got.what == status::access_denied;
         folders.note(folder, is_there ? folder_state::quiet : folder_state::unknown);
@@ -279,7 +279,7 @@ private:
     }
     void note_folder(folder_state how)
     {
-        auto& folders = talks().folders();
+        auto& folders = active_sessions().folders();
         folders.note(folder_, how);
         // The one that it is in may be gone, too.
         if (how == folder_state::unknown)
@@ -357,7 +357,7 @@ private:
         if (claim_->lease().session() != bound)
             claim_->lease().tie(std::move(bound));
         state.granted = true;
-        talks().inside().note_granted(state.node);
+        active_sessions().inside().note_granted(state.node);
         state.stop_waiting();
         // Whatever was sent for it before is past: it was sent in this session, or in one that is over.
         if (state.creates.empty())
@@ -370,7 +370,7 @@ private:
 
     [[nodiscard]] std::string source_of(const standing& position) const
     {
-        return position.what == standing::kind::behind_one ? watches::of_node(child_path(folder_, position.blocker))
+        return position.what == standing::kind::behind_one ? watches::of_node(child_path(folder_, position.predecessor))
                                                            : watches::of_children(folder_);
     }
 
@@ -379,14 +379,14 @@ private:
     {
         auto& state = state_of(*claim_);
         if (claim_->queues()) {
-            state.blocker = std::move(source);
+            state.predecessor = std::move(source);
         } else {
             pending_reply removed(*this);
             (co_await connected()).remove(state.node, removed.expect());
             const reply& got = co_await removed;
             if (!got.ok() && got.what != status::no_node)
                 co_await fail_with(got);
-            state.leave(talks());
+            state.leave(active_sessions());
         }
         end();
         done_(create_outcome::busy());
@@ -447,7 +447,7 @@ private:
         // A place in the line is something that was carried out.
         const bool has_left_a_trace = !state.node.empty() || !state.creates.empty() || state.indexed;
         if (!has_left_a_trace)
-            state.leave(talks());
+            state.leave(active_sessions());
         else if (why->code == errc::unavailable)
             why = make_failure(errc::outcome_unknown, why->detail, why->cause);
         done_(create_outcome::failed(std::move(why)));

@@ -31,7 +31,7 @@ private:
     coroutine run() override
     {
         auto& state = state_of(*claim_);
-        if (state.session != talks().number()) {
+        if (state.session != active_sessions().number()) {
             if (!leave_old_session())
                 co_await fail_in_doubt();
         } else if (!state.creates.empty()) {
@@ -43,7 +43,7 @@ private:
         if (!state.node.empty() || state.indexed) {
             requests& by = co_await connected();
             if (!state.node.empty())
-                by.leave(state.node, promise_ == promise::released ? with() : company::none, node.expect());
+                by.leave(state.node, promise_ == promise::released ? with() : batching::none, node.expect());
             if (state.indexed)
                 by.remove(index_path(config(), *claim_), indexed.expect());
         }
@@ -52,7 +52,7 @@ private:
             if (!is_gone(got))
                 co_await fail_with(got);
             note_removed(got);
-            state.leave(talks());
+            state.leave(active_sessions());
         }
         if (indexed.is_expected()) {
             const reply& got = co_await indexed;
@@ -75,10 +75,10 @@ private:
     {
         auto& state = state_of(*claim_);
         // Nothing of this claim was sent in the session in use.
-        note_look(talks(), *claim_);
-        if (state.session != 0 && talks().lost().may_arrive(state.session))
+        note_look(active_sessions(), *claim_);
+        if (state.session != 0 && active_sessions().lost().may_arrive(state.session))
             return false;
-        state.leave(talks());
+        state.leave(active_sessions());
         state.indexed = false;
         return true;
     }
@@ -103,8 +103,8 @@ private:
                 co_await fail_with(got);
             note_removed(got);
         }
-        note_look(talks(), *claim_);
-        state_of(*claim_).leave(talks());
+        note_look(active_sessions(), *claim_);
+        state_of(*claim_).leave(active_sessions());
     }
 
     [[nodiscard]] static bool is_gone(const reply& got) noexcept { return got.ok() || got.what == status::no_node; }
@@ -114,7 +114,7 @@ private:
     [[nodiscard]] stop fail_in_doubt()
     {
         // A session that is being closed may yet be proven to be over.
-        const auto cause = talks().closing() ? error_code() : make_error_code(errc::lost);
+        const auto cause = active_sessions().closing() ? error_code() : make_error_code(errc::lost);
         end();
         done_({release_status::failed, in_doubt(cause)});
         return {};
@@ -125,8 +125,8 @@ private:
     void failed(delivery, failure_ptr why) override
     {
         state_of(*claim_).stop_waiting();
-        if (owner_->nobody_waits() && talks().is_out_of_reach()) {
-            talks().leave_to_expire();
+        if (owner_->nobody_waits() && active_sessions().is_out_of_reach()) {
+            active_sessions().leave_to_expire();
             why = make_failure(why->code,
                 "no server has answered for a session timeout, after which the servers end the session by themselves",
                 errc::lost);

@@ -41,11 +41,11 @@ protected:
     virtual void failed(delivery how, failure_ptr why) = 0;
 
     [[nodiscard]] const settings& config() const noexcept { return owner_->config(); }
-    [[nodiscard]] sessions& talks() const noexcept { return owner_->talks(); }
+    [[nodiscard]] sessions& active_sessions() const noexcept { return owner_->active_sessions(); }
     /// Null: it cannot go on for now, and begins anew when it can.
     [[nodiscard]] requests* ask()
     {
-        auto* const by = talks().ask();
+        auto* const by = active_sessions().ask();
         if (!by)
             begin_anew();
         return by;
@@ -72,15 +72,15 @@ protected:
             begin_anew();
             return false;
         }
-        if (got.what == status::parted) {
-            with_ = company::none;
+        if (got.what == status::batch_aborted) {
+            with_ = batching::none;
             start();
             return false;
         }
         return true;
     }
     /// In which its requests may go.
-    [[nodiscard]] company with() const noexcept { return with_; }
+    [[nodiscard]] batching with() const noexcept { return with_; }
     /// As soon as requests can be sent again, before its deadline.
     void begin_anew()
     {
@@ -104,7 +104,7 @@ protected:
 
 private:
     unsigned round_ = 0;
-    company with_ = company::welcome;
+    batching with_ = batching::welcome;
     bool over_ = false;
 };
 

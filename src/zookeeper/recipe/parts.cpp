@@ -17,13 +17,13 @@ class open_part
 public:
     explicit open_part(const part_limits& limits) noexcept : limits_(limits) {}
 
-    [[nodiscard]] bool takes(const parcel& each) const
+    [[nodiscard]] bool takes(const batch_item& each) const
     {
         return members_.size() < limits_.parcels && operations_ + each.operations <= limits_.operations &&
                bytes_ + each.bytes <= limits_.bytes &&
                !(each.creates && std::ranges::find(parents_, each.parent) != parents_.end());
     }
-    void add(std::size_t index, const parcel& each)
+    void add(std::size_t index, const batch_item& each)
     {
         members_.push_back(index);
         operations_ += each.operations;
@@ -50,7 +50,7 @@ private:
 
 } // namespace
 
-std::vector<std::vector<std::size_t>> in_parts(std::span<const parcel> ready, part_limits limits)
+std::vector<std::vector<std::size_t>> in_parts(std::span<const batch_item> ready, part_limits limits)
 {
     std::vector<std::vector<std::size_t>> parts;
     open_part open(limits);

@@ -11,7 +11,7 @@ namespace colock::zookeeper::detail {
 
 /// What could travel in one transaction with others: the creation of a node, its removal, or a removal and a creation
 /// that must not be parted.
-struct parcel
+struct batch_item
 {
     /// Where the node is.
     std::string_view parent;
@@ -32,7 +32,8 @@ struct part_limits
 
 /// Which go together, in their order. All creations of a transaction share one number, from which fences are made: no
 /// part has two for one parent.
-[[nodiscard]] std::vector<std::vector<std::size_t>> in_parts(std::span<const parcel> ready, part_limits limits = {});
+[[nodiscard]] std::vector<std::vector<std::size_t>> in_parts(
+    std::span<const batch_item> ready, part_limits limits = {});
 
 /// What has become of a transaction: of all of it, or of nothing.
 struct multi_outcome

@@ -38,7 +38,7 @@ public:
         changes_.reserve(2 * members);
     }
 
-    void add(wish& each)
+    void add(pending_request& each)
     {
         members_.push_back({.first = changes_.size(), .what = each.what, .done = std::move(each.asked->done)});
         if (each.what == kind::leave) {
@@ -105,7 +105,7 @@ private:
             else if (members_.size() == 1)
                 tell(members_[i], same_for_all(got));
             else
-                tell(members_[i], {.what = status::parted});
+                tell(members_[i], {.what = status::batch_aborted});
         }
     }
 
@@ -114,7 +114,7 @@ private:
     std::vector<member> members_;
 };
 
-void requests::submit(wish added, replied done)
+void requests::submit(pending_request added, replied done)
 {
     constexpr std::array writing{kind::enter, kind::leave, kind::create, kind::remove, kind::write, kind::multi};
     // Not a sync: it is answered through the leader, but by one, too, that has lost its followers.
@@ -162,7 +162,7 @@ void requests::shared_children(const std::string& path, replied done)
     list.asked.push_back(std::move(asked));
 }
 
-void requests::send_lists(handle& by)
+void requests::send_lists(zk_client& by)
 {
     if (unsent_lists_ == 0)
         return;
@@ -246,19 +246,19 @@ told_list requests::take_unsent() noexcept
     return all;
 }
 
-bool requests::may_join(const wish& which) noexcept
+bool requests::may_join(const pending_request& which) noexcept
 {
     return which.what == kind::enter || which.what == kind::leave;
 }
 
-void requests::send_joint(handle& by, std::vector<wish>& all)
+void requests::send_joint(zk_client& by, std::vector<pending_request>& all)
 {
     if (all.size() == 1 && may_join(all.front())) {
         send_part(by, all, std::array{std::size_t{0}});
         return;
     }
     std::vector<std::size_t> which;
-    std::vector<parcel> ready;
+    std::vector<batch_item> ready;
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto& each = all[i];
         if (!may_join(each))
@@ -269,7 +269,7 @@ void requests::send_joint(handle& by, std::vector<wish>& all)
             .creates = enters,
             .operations = enters ? std::size_t{2} : std::size_t{1},
             .bytes = 2 * each.path.size() + each.name.size() + each.data.size(),
-            .by_itself = each.with == company::none});
+            .by_itself = each.with == batching::none});
     }
     for (auto& part : in_parts(ready)) {
         for (auto& each : part)
@@ -278,7 +278,7 @@ void requests::send_joint(handle& by, std::vector<wish>& all)
     }
 }
 
-void requests::send_part(handle& by, std::vector<wish>& all, std::span<const std::size_t> part)
+void requests::send_part(zk_client& by, std::vector<pending_request>& all, std::span<const std::size_t> part)
 {
     auto& first = all[part.front()];
     if (part.size() == 1 && first.what == kind::leave) {
@@ -294,7 +294,7 @@ void requests::send_part(handle& by, std::vector<wish>& all, std::span<const std
     by.multi(changes, std::move(asked));
 }
 
-void requests::send(handle& by, wish& which)
+void requests::send(zk_client& by, pending_request& which)
 {
     auto& asked = which.asked;
     switch (which.what) {
@@ -331,13 +331,13 @@ void requests::send(handle& by, wish& which)
 }
 
 void requests::enter(
-    const std::string& folder, std::string_view name, std::string_view data, company with, replied done)
+    const std::string& folder, std::string_view name, std::string_view data, batching with, replied done)
 {
     submit({.what = kind::enter, .with = with, .path = folder, .name = std::string(name), .data = std::string(data)},
         std::move(done));
 }
 
-void requests::leave(const std::string& path, company with, replied done)
+void requests::leave(const std::string& path, batching with, replied done)
 {
     submit({.what = kind::leave, .with = with, .path = path}, std::move(done));
 }

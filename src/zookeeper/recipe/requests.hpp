@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "zookeeper/driver/handle.hpp"
 #include "zookeeper/driver/reply.hpp"
+#include "zookeeper/driver/zk_client.hpp"
 
 #include <cstddef>
 #include <functional>
@@ -16,7 +16,7 @@
 namespace colock::zookeeper::detail {
 
 /// Whether a request may be joined with others of its turn: it is carried out with all of them, or is `parted`.
-enum class company : unsigned char
+enum class batching : unsigned char
 {
     welcome,
     none,
@@ -38,7 +38,7 @@ public:
         /// False: none can be sent now. Else `flush` is called at the end of this turn.
         [[nodiscard]] virtual bool take_request() = 0;
         /// Null: none can be sent any more.
-        [[nodiscard]] virtual handle* sender() = 0;
+        [[nodiscard]] virtual zk_client* sender() = 0;
         /// It has its answer, or was not sent: to be told later.
         virtual void tell_later(std::unique_ptr<request> answered) = 0;
 
@@ -50,8 +50,8 @@ public:
 
     /// An ephemeral sequential node in a folder whose data is nobody's. The answer tells how many nodes the folder has
     /// then, which is counted in the same transaction.
-    void enter(const std::string& folder, std::string_view name, std::string_view data, company with, replied done);
-    void leave(const std::string& path, company with, replied done);
+    void enter(const std::string& folder, std::string_view name, std::string_view data, batching with, replied done);
+    void leave(const std::string& path, batching with, replied done);
 
     void create(const std::string& path, std::string_view data, node_kind lives, replied done);
     void remove(const std::string& path, replied done);
@@ -92,10 +92,10 @@ private:
         sync,
         multi,
     };
-    struct wish
+    struct pending_request
     {
         kind what;
-        company with = company::none;
+        batching with = batching::none;
         node_kind lives = node_kind::persistent;
         /// Of one that enters: the folder.
         std::string path{};
@@ -114,19 +114,19 @@ private:
         bool is_in_flight = false;
     };
 
-    void submit(wish added, replied done);
-    void send_lists(handle& by);
+    void submit(pending_request added, replied done);
+    void send_lists(zk_client& by);
     void list_answered(const std::string& path, std::vector<std::unique_ptr<request>> asked, const reply& got);
     void refuse(std::unique_ptr<request> unsent, status why);
     void refuse_all();
-    [[nodiscard]] static bool may_join(const wish& which) noexcept;
-    void send_joint(handle& by, std::vector<wish>& all);
+    [[nodiscard]] static bool may_join(const pending_request& which) noexcept;
+    void send_joint(zk_client& by, std::vector<pending_request>& all);
     /// \param part which of them
-    static void send_part(handle& by, std::vector<wish>& all, std::span<const std::size_t> part);
-    static void send(handle& by, wish& which);
+    static void send_part(zk_client& by, std::vector<pending_request>& all, std::span<const std::size_t> part);
+    static void send(zk_client& by, pending_request& which);
 
     outlet& to_;
-    std::vector<wish> waiting_;
+    std::vector<pending_request> waiting_;
     std::map<std::string, shared_list> lists_;
     /// Number of folders whose children are asked for, and that have no request in flight.
     std::size_t unsent_lists_ = 0;

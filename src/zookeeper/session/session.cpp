@@ -4,8 +4,8 @@
 #include "remote/policy/backoff.hpp"
 #include "util/jitter.hpp"
 #include "zookeeper/driver/closing.hpp"
+#include "zookeeper/driver/driver_socket.hpp"
 #include "zookeeper/driver/greeting.hpp"
-#include "zookeeper/driver/wire.hpp"
 #include "zookeeper/recipe/lookup.hpp"
 #include "zookeeper/session/servers.hpp"
 
@@ -42,7 +42,7 @@ struct session::runtime
 
     asio::any_io_executor strand;
     lookup names;
-    wire line;
+    driver_socket line;
     asio::steady_timer turns;
     asio::steady_timer retry;
     remote::backoff delays{};
@@ -95,8 +95,8 @@ void session::start()
             self->open(server_list(found.servers));
             return;
         }
-        self->post_.set_trouble(std::move(found.trouble));
-        self->post_.add(postbox::news::unreachable);
+        self->dispatcher_.set_trouble(std::move(found.trouble));
+        self->dispatcher_.add(session_event_dispatcher::news::unreachable);
         self->retry_in(self->runtime_->delays.next());
         self->tell();
     });
@@ -105,7 +105,7 @@ void session::start()
 void session::open(const std::string& servers)
 {
     const auto& where = settings_.where;
-    handle_ = std::make_unique<handle>(servers, settings_.session_timeout,
+    zk_client_ = std::make_unique<zk_client>(servers, settings_.session_timeout,
         where.user.empty() ? std::string() : where.user + ':' + where.password, settings_.access);
     phase_ = phase::driving;
     turn();
@@ -117,7 +117,7 @@ void session::look_up_again()
 {
     runtime_->names.find_others(settings_.where.servers, [self = shared_from_this()](const lookup::result& found) {
         if (self->phase_ == phase::driving && !self->life_.connected())
-            self->handle_->use_servers(server_list(found.servers));
+            self->zk_client_->use_servers(server_list(found.servers));
     });
 }
 
@@ -138,7 +138,7 @@ void session::turn()
             self->step(false, false);
             return;
         case heartbeat::action::cut:
-            self->post_.cut_silent();
+            self->dispatcher_.cut_silent();
             self->runtime_->line.socket().cut();
             self->step(true, true);
             return;
@@ -212,7 +212,7 @@ void session::send()
     const bool has_more = asked_.flush();
     runtime_->line.release_in_background();
     // Or what the driver refuses at once.
-    if (has_more || handle_->has_told())
+    if (has_more || zk_client_->has_told())
         post_step();
     arm();
 }
@@ -245,7 +245,7 @@ bool session::takes_greeting()
     if (what != greeting::sound)
         refuse_greeting(socket);
     if (what == greeting::strange)
-        post_.met_a_stranger();
+        dispatcher_.met_a_stranger();
     return true;
 }
 
@@ -253,22 +253,22 @@ bool session::process(bool reads, bool writes)
 {
     const bool stood = life_.connected();
     auto& socket = runtime_->line.socket();
-    if (reads && life_.seen() == handle::phase::greeting && !takes_greeting()) {
+    if (reads && life_.seen() == zk_client::phase::greeting && !takes_greeting()) {
         if (!writes)
             return false;
         reads = false;
     }
     for (int i = 0; i < most_reads; ++i) {
         const auto before = lease_clock::now();
-        const auto made = handle_->process(reads, writes);
+        const auto made = zk_client_->process(reads, writes);
         look(before);
-        if (made == handle::progress::failed) {
+        if (made == zk_client::progress::failed) {
             socket.drop();
             return false;
         }
         writes = false;
         // What comes unasked, now or later, is heard of in its own turn.
-        if (made == handle::progress::nothing || !reads || handle_->unanswered() == 0)
+        if (made == zk_client::progress::nothing || !reads || zk_client_->unanswered() == 0)
             return stood && life_.connected();
     }
     post_step();
@@ -277,18 +277,18 @@ bool session::process(bool reads, bool writes)
 
 void session::look(lease_clock::time_point before)
 {
-    const auto seen = life_.saw(handle_->now(), before);
+    const auto seen = life_.saw(zk_client_->now(), before);
     if (seen == session_life::change::suspended) {
-        handle_->forget_watches();
-        post_.add(postbox::news::suspended);
+        zk_client_->forget_watches();
+        dispatcher_.add(session_event_dispatcher::news::suspended);
     }
     if (seen != session_life::change::connected)
         return;
     runtime_->delays.reset();
-    post_.met_a_server();
-    if (!life_.greeted(handle_->session_id(), handle_->session_timeout()))
-        post_.add(postbox::news::outlived);
-    post_.add(postbox::news::connected);
+    dispatcher_.met_a_server();
+    if (!life_.greeted(zk_client_->session_id(), zk_client_->session_timeout()))
+        dispatcher_.add(session_event_dispatcher::news::outlived);
+    dispatcher_.add(session_event_dispatcher::news::connected);
     // Proof that it lives, and that it may write, should not wait for the next turn.
     if (life_.heart().turn(lease_clock::now()) == heartbeat::action::beat)
         send_beat();
@@ -299,16 +299,17 @@ void session::arm()
     auto& run = *runtime_;
     if (run.resting)
         return;
-    if (handle_->has_hung_up() && life_.connected()) {
+    if (zk_client_->has_hung_up() && life_.connected()) {
         fail_requests();
         return;
     }
     const bool stood = life_.connected();
     const auto before = lease_clock::now();
-    const auto wanted = handle_->wants();
+    const auto wanted = zk_client_->wants();
     look(before);
-    if (life_.seen() == handle::phase::expired || life_.seen() == handle::phase::denied) {
-        post_.add(life_.seen() == handle::phase::expired ? postbox::news::expired : postbox::news::denied);
+    if (life_.seen() == zk_client::phase::expired || life_.seen() == zk_client::phase::denied) {
+        dispatcher_.add(life_.seen() == zk_client::phase::expired ? session_event_dispatcher::news::expired
+                                                                  : session_event_dispatcher::news::denied);
         release_in_background();
         post_step();
         return;
@@ -317,7 +318,7 @@ void session::arm()
         run.line.socket().drop();
         life_.heart().lost();
         if (!wanted.failed) {
-            post_.add(postbox::news::unreachable);
+            dispatcher_.add(session_event_dispatcher::news::unreachable);
             run.resting = true;
             // All clients of an ensemble that returns should not be there at once, and none long after it.
             retry_in(std::min(run.delays.next(), colock::detail::spread(longest_rest, 0.5)));
@@ -337,7 +338,7 @@ void session::listen(bool writes)
 {
     // Not before the connection stands: the driver, told that one which fails can be read, would lose what it reads
     // into.
-    const bool is_there = life_.seen() != handle::phase::connecting;
+    const bool is_there = life_.seen() != zk_client::phase::connecting;
     runtime_->line.listen(is_there, writes, [self = shared_from_this()](bool reads) {
         // It may have begun to close since.
         if (self->phase_ == phase::closing)
@@ -350,7 +351,7 @@ void session::listen(bool writes)
 void session::fail_requests()
 {
     runtime_->line.socket().drop();
-    handle_->fail_all();
+    zk_client_->fail_all();
     look(lease_clock::now());
     collect();
     post_step();
@@ -358,23 +359,23 @@ void session::fail_requests()
 
 void session::collect()
 {
-    auto fresh = handle_->take_told();
+    auto fresh = zk_client_->take_told();
     if (!life_.answered(fresh, lease_clock::now()))
-        post_.add(postbox::news::outlived);
-    post_.add(fresh);
+        dispatcher_.add(session_event_dispatcher::news::outlived);
+    dispatcher_.add(fresh);
 }
 
 int session::tell()
 {
     const auto owner = owner_.lock();
-    if (handle_ && owner)
-        post_.tell_notes(*handle_, *owner);
+    if (zk_client_ && owner)
+        dispatcher_.tell_notes(*zk_client_, *owner);
     if (owner)
-        post_.tell_news(*owner);
-    const auto told = post_.tell_some(owner.get());
+        dispatcher_.tell_news(*owner);
+    const auto told = dispatcher_.tell_some(owner.get());
     if (!runtime_)
         return told;
-    if (!post_.empty())
+    if (!dispatcher_.empty())
         post_step();
     else if (phase_ == phase::over && runtime_->closed)
         std::exchange(runtime_->closed, {})(runtime_->proven);
@@ -391,31 +392,31 @@ void session::send_beat()
             make_nodes(self->asked_, clock);
         if (answer.what != status::access_denied)
             return;
-        self->post_.add(postbox::news::denied);
+        self->dispatcher_.add(session_event_dispatcher::news::denied);
         self->post_step();
     });
 }
 
 bool session::take_request()
 {
-    if (!connected() || handle_->has_hung_up())
+    if (!connected() || zk_client_->has_hung_up())
         return false;
     if (!runtime_->stepping && !runtime_->is_asked)
         send_soon();
     return true;
 }
 
-handle* session::sender()
+zk_client* session::sender()
 {
-    if (!connected() || handle_->has_hung_up())
+    if (!connected() || zk_client_->has_hung_up())
         return nullptr;
     runtime_->line.hold_back();
-    return handle_.get();
+    return zk_client_.get();
 }
 
 void session::tell_later(std::unique_ptr<request> answered)
 {
-    post_.add(std::move(answered));
+    dispatcher_.add(std::move(answered));
     if (runtime_)
         post_step();
 }
@@ -428,7 +429,7 @@ void session::close(lease_clock::duration deadline, completion<bool> done)
         done(phase_ == phase::over);
         return;
     }
-    const bool can_ask = connected() && !handle_->has_hung_up();
+    const bool can_ask = connected() && !zk_client_->has_hung_up();
     while (asked_.flush()) {
     }
     runtime_->closed = std::move(done);
@@ -453,12 +454,12 @@ void session::close(lease_clock::duration deadline, completion<bool> done)
 
 void session::go_on_closing(bool reads)
 {
-    if (!runtime_ || phase_ != phase::closing || !handle_)
+    if (!runtime_ || phase_ != phase::closing || !zk_client_)
         return;
     auto& run = *runtime_;
     run.line.release_in_background();
     auto& socket = run.line.socket();
-    const auto made = reads ? run.farewell.read_rest(socket) : run.farewell.flush(*handle_, socket);
+    const auto made = reads ? run.farewell.read_rest(socket) : run.farewell.flush(*zk_client_, socket);
     if (made == closing::progress::proven || made == closing::progress::failed)
         end_close(made == closing::progress::proven);
     else
@@ -484,7 +485,7 @@ void session::abandon()
 
 void session::tell_rest()
 {
-    if (!post_.empty() || runtime_->closed)
+    if (!dispatcher_.empty() || runtime_->closed)
         post_step();
 }
 
@@ -492,7 +493,7 @@ void session::release_in_background() noexcept
 {
     phase_ = phase::over;
     auto unsent = asked_.take_unsent();
-    post_.add(unsent);
+    dispatcher_.add(unsent);
     life_.end();
     if (runtime_) {
         runtime_->turns.cancel();
@@ -503,11 +504,11 @@ void session::release_in_background() noexcept
         runtime_->line.socket().cut();
         runtime_->line.socket().drop();
     }
-    if (handle_) {
-        handle_->close();
-        auto rest = handle_->take_told();
-        post_.add(rest);
-        handle_.reset();
+    if (zk_client_) {
+        zk_client_->close();
+        auto rest = zk_client_->take_told();
+        dispatcher_.add(rest);
+        zk_client_.reset();
     }
 }
 
@@ -515,7 +516,7 @@ void session::context_shutdown() noexcept
 {
     const auto self = shared_from_this();
     release_in_background();
-    post_.drop();
+    dispatcher_.drop();
     runtime_.reset();
 }
 

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "zookeeper/driver/handle.hpp"
-#include "zookeeper/driver/postbox.hpp"
 #include "zookeeper/driver/reply.hpp"
+#include "zookeeper/driver/session_event_dispatcher.hpp"
+#include "zookeeper/driver/zk_client.hpp"
 #include "zookeeper/recipe/requests.hpp"
 #include "zookeeper/session/session_events.hpp"
 #include "zookeeper/session/session_life.hpp"
@@ -101,7 +101,7 @@ private:
     int tell();
     void send_beat();
     [[nodiscard]] bool take_request() override;
-    [[nodiscard]] handle* sender() override;
+    [[nodiscard]] zk_client* sender() override;
     void tell_later(std::unique_ptr<request> answered) override;
 
     void go_on_closing(bool reads);
@@ -113,10 +113,10 @@ private:
     const session_settings settings_;
     const std::weak_ptr<session_events> owner_;
     std::unique_ptr<runtime> runtime_;
-    std::unique_ptr<handle> handle_;
+    std::unique_ptr<zk_client> zk_client_;
     phase phase_ = phase::fresh;
     session_life life_;
-    postbox post_;
+    session_event_dispatcher dispatcher_;
     requests asked_{*this};
 };
 

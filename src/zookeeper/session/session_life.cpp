@@ -46,16 +46,16 @@ bool session_life::is_short() const noexcept
     return agreed.session_timeout < least_ticks * agreed.server_tick;
 }
 
-session_life::change session_life::saw(handle::phase now, time_point before) noexcept
+session_life::change session_life::saw(zk_client::phase now, time_point before) noexcept
 {
     const auto was = std::exchange(seen_, now);
     if (was == seen_)
         return change::none;
-    if (seen_ == handle::phase::greeting)
+    if (seen_ == zk_client::phase::greeting)
         greeted_ = before;
     if (connected())
         return change::connected;
-    if (was != handle::phase::connected)
+    if (was != zk_client::phase::connected)
         return change::none;
     heart_.lost();
     return change::suspended;
@@ -103,7 +103,7 @@ bool session_life::raise()
 
 void session_life::end() noexcept
 {
-    seen_ = handle::phase::disconnected;
+    seen_ = zk_client::phase::disconnected;
     heart_.lost();
     if (bound_)
         bound_->end();

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "zookeeper/driver/handle.hpp"
+#include "zookeeper/driver/zk_client.hpp"
 #include "zookeeper/session/heartbeat.hpp"
 
 #include <colock/clock.hpp>
@@ -47,14 +47,14 @@ public:
     [[nodiscard]] bool is_short() const noexcept;
     /// What a grant of now is tied to; null before it was connected.
     [[nodiscard]] const std::shared_ptr<session_bound>& bound() const noexcept { return bound_; }
-    [[nodiscard]] handle::phase seen() const noexcept { return seen_; }
-    [[nodiscard]] bool connected() const noexcept { return seen_ == handle::phase::connected; }
+    [[nodiscard]] zk_client::phase seen() const noexcept { return seen_; }
+    [[nodiscard]] bool connected() const noexcept { return seen_ == zk_client::phase::connected; }
 
     /// When beats are due, and when a connection is given up.
     [[nodiscard]] heartbeat& heart() noexcept { return heart_; }
 
     /// \param before the driver was asked to do something
-    [[nodiscard]] change saw(handle::phase now, time_point before) noexcept;
+    [[nodiscard]] change saw(zk_client::phase now, time_point before) noexcept;
     /// False if it was away for too long, or if leases counted on more time than is granted: the bound is another one.
     [[nodiscard]] bool greeted(std::int64_t id, std::chrono::milliseconds timeout);
     /// False as above.
@@ -70,7 +70,7 @@ private:
     std::optional<std::chrono::milliseconds> smallest_timeout_;
     std::int64_t id_ = 0;
     std::int64_t newest_transaction_ = 0;
-    handle::phase seen_ = handle::phase::disconnected;
+    zk_client::phase seen_ = zk_client::phase::disconnected;
     /// When the handshake was sent.
     time_point greeted_{};
     heartbeat heart_;

@@ -57,8 +57,8 @@ public:
             all.set_problem(make_failure(errc::unavailable, "the connection was lost", asio::error::connection_reset));
             all.silent_since_ = lease_clock::now();
             all.on(event::lost, asio::error::connection_reset);
-            if (all.talk_)
-                all.probe_history_in(first_probe_delay(all.talk_->life()));
+            if (all.client_)
+                all.probe_history_in(first_probe_delay(all.client_->life()));
         });
     }
     void on_unreachable(const trouble& why) noexcept override
@@ -97,7 +97,7 @@ private:
     template <class Then>
     void hear(Then then) noexcept
     {
-        if (const auto all = all_.lock(); all && all->talk_ && all->number_ == number_)
+        if (const auto all = all_.lock(); all && all->client_ && all->number_ == number_)
             then(*all);
     }
 
@@ -106,7 +106,7 @@ private:
 };
 
 sessions::sessions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-    remote::reports& told, watches& watched)
+    remote::event_reporter& told, watches& watched)
     : connection_loop(strand, owner, told, saturating_cast(config.idle_timeout)), strand_(strand), config_(config),
       watches_(watched), probe_timer_(strand), smallest_timeout_(config.session.smallest_timeout)
 {
@@ -114,29 +114,29 @@ sessions::sessions(const asio::any_io_executor& strand, remote::client_base& own
 
 requests* sessions::ask() noexcept
 {
-    return talk_ && talk_->connected() && plan().takes_requests() ? &talk_->ask() : nullptr;
+    return client_ && client_->connected() && plan().takes_requests() ? &client_->ask() : nullptr;
 }
 
 void sessions::begin_asking() noexcept
 {
     note_use();
-    talk_->begin_asking();
+    client_->begin_asking();
 }
 
 void sessions::send()
 {
-    if (talk_)
-        talk_->send();
+    if (client_)
+        client_->send();
 }
 
 std::int64_t sessions::id() const noexcept
 {
-    return talk_ ? talk_->life().id() : 0;
+    return client_ ? client_->life().id() : 0;
 }
 
 std::shared_ptr<session_bound> sessions::bound() const noexcept
 {
-    return talk_ ? talk_->life().bound() : nullptr;
+    return client_ ? client_->life().bound() : nullptr;
 }
 
 bool sessions::in_use() const noexcept
@@ -150,7 +150,7 @@ bool sessions::in_use() const noexcept
 
 void sessions::connect()
 {
-    if (talk_)
+    if (client_)
         return;
     if (!silent_since_)
         silent_since_ = lease_clock::now();
@@ -159,22 +159,22 @@ void sessions::connect()
     listener_ = std::make_shared<listener>(owner_.keep(*this), number_);
     auto session_config = config_.session;
     session_config.smallest_timeout = smallest_timeout_;
-    talk_ = session::make(strand_, std::move(session_config), listener_);
-    talk_->start();
+    client_ = session::make(strand_, std::move(session_config), listener_);
+    client_->start();
 }
 
 /// Whoever held those has been told that they are lost; and yet they stand in the way of everybody, those first who ask
 /// us now.
 void sessions::remove_lost()
 {
-    for (int room = most_removed; inside_.any_lost() && talk_->connected(); --room) {
+    for (int room = most_removed; inside_.any_lost() && client_->connected(); --room) {
         if (room > 1) {
-            talk_->ask().remove(inside_.take_lost(), replied());
+            client_->ask().remove(inside_.take_lost(), replied());
             continue;
         }
         // The more are unanswered, the longer it takes to tell all of them that the connection has ended.
-        talk_->ask().remove(inside_.take_lost(), [self = owner_.keep(*this), of = number_](const reply&) {
-            if (self->talk_ && self->number_ == of)
+        client_->ask().remove(inside_.take_lost(), [self = owner_.keep(*this), of = number_](const reply&) {
+            if (self->client_ && self->number_ == of)
                 self->remove_lost();
         });
         return;
@@ -183,7 +183,7 @@ void sessions::remove_lost()
 
 void sessions::note_timeout()
 {
-    const auto counted = talk_->life().counted_timeout();
+    const auto counted = client_->life().counted_timeout();
     if (smallest_timeout_ && counted < *smallest_timeout_)
         reports_.warn_once("a server grants sessions of " + colock::detail::in_words(counted) + ", less than the " +
                            colock::detail::in_words(*smallest_timeout_) +
@@ -195,8 +195,9 @@ void sessions::note_timeout()
 
 void sessions::warn_of_short()
 {
-    if (talk_->life().is_short())
-        reports_.warn_once("leases count on sessions of " + colock::detail::in_words(talk_->life().counted_timeout()) +
+    if (client_->life().is_short())
+        reports_.warn_once("leases count on sessions of " +
+                           colock::detail::in_words(client_->life().counted_timeout()) +
                            ", less than four of its ticks: leases last for a part of that only; give a longer "
                            "session_timeout, or the servers' tickTime as server_tick if it is shorter than assumed");
 }
@@ -209,7 +210,7 @@ void sessions::expired()
 void sessions::go_on_in_another(failure_ptr why)
 {
     end_probe();
-    talk_ = nullptr;
+    client_ = nullptr;
     inside_.clear();
     set_problem(std::move(why));
     switch (plan().current()) {
@@ -244,7 +245,7 @@ void sessions::probe_history_in(lease_clock::duration delay)
 
 void sessions::probe_history(lease_clock::duration delay)
 {
-    if (!talk_ || talk_->connected() || probe_)
+    if (!client_ || client_->connected() || probe_)
         return;
     auto done = [all = std::weak_ptr(owner_.keep(*this)), delay](std::int64_t written_in) {
         if (const auto self = all.lock())
@@ -256,14 +257,14 @@ void sessions::probe_history(lease_clock::duration delay)
 void sessions::history_probed(std::int64_t written_in, lease_clock::duration delay)
 {
     end_probe();
-    if (!talk_ || talk_->connected())
+    if (!client_ || client_->connected())
         return;
-    if (written_in != 0 && written_in <= talk_->life().newest_transaction()) {
+    if (written_in != 0 && written_in <= client_->life().newest_transaction()) {
         history_lost(written_in);
         return;
     }
     // The delay is spread by a quarter, and may not exceed the timeout.
-    probe_history_in(std::min<lease_clock::duration>(2 * delay, talk_->life().counted_timeout() * 3 / 4));
+    probe_history_in(std::min<lease_clock::duration>(2 * delay, client_->life().counted_timeout() * 3 / 4));
 }
 
 void sessions::end_probe()
@@ -275,7 +276,7 @@ void sessions::end_probe()
 
 void sessions::history_lost(std::int64_t written_in)
 {
-    const auto old = talk_;
+    const auto old = client_;
     const auto why = "the servers have lost their history: transaction " +
                      std::to_string(old->life().newest_transaction()) + " was seen, and a new one has the number " +
                      std::to_string(written_in) + "; the session is given up, and its locks are lost";
@@ -290,15 +291,15 @@ void sessions::history_lost(std::int64_t written_in)
 bool sessions::is_out_of_reach() const noexcept
 {
     // A server may have granted more than was asked for.
-    const auto granted = talk_ ? talk_->life().timeout() : config_.session.session_timeout;
+    const auto granted = client_ ? client_->life().timeout() : config_.session.session_timeout;
     return silent_since_ && lease_clock::now() - *silent_since_ >= std::max(granted, config_.session.session_timeout);
 }
 
 void sessions::leave_to_expire()
 {
-    if (!talk_ || talk_->life().id() == 0)
+    if (!client_ || client_->life().id() == 0)
         return;
-    const auto old = talk_;
+    const auto old = client_;
     lost_.add(number_, {.id = old->life().id()});
     old->abandon();
     go_on_in_another(problem());
@@ -314,7 +315,7 @@ void sessions::denied()
 void sessions::disconnect()
 {
     end_probe();
-    const auto old = std::exchange(talk_, nullptr);
+    const auto old = std::exchange(client_, nullptr);
     if (!old)
         return;
     inside_.clear();
@@ -347,7 +348,7 @@ void sessions::give_up()
 void sessions::forked()
 {
     lost_.inherit(number_);
-    talk_ = nullptr;
+    client_ = nullptr;
     probe_ = nullptr;
     probe_timer_.cancel();
     inside_.clear();

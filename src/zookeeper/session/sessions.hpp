@@ -3,8 +3,8 @@
 
 #include "remote/requests/connection_loop.hpp"
 #include "remote/requests/lost_requests.hpp"
-#include "zookeeper/recipe/folder_memory.hpp"
-#include "zookeeper/recipe/residents.hpp"
+#include "zookeeper/recipe/folder_cache.hpp"
+#include "zookeeper/recipe/session_users.hpp"
 #include "zookeeper/recipe/watches.hpp"
 #include "zookeeper/session/history_probe.hpp"
 #include "zookeeper/session/session.hpp"
@@ -34,7 +34,7 @@ class sessions final : public remote::connection_loop
 {
 public:
     sessions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-        remote::reports& told, watches& watched);
+        remote::event_reporter& told, watches& watched);
 
     /// Null: no request can be sent now.
     [[nodiscard]] requests* ask() noexcept;
@@ -45,8 +45,8 @@ public:
     /// What a grant of now is tied to. Null while there is none.
     [[nodiscard]] std::shared_ptr<session_bound> bound() const noexcept;
     /// Who is in the session in use.
-    [[nodiscard]] residents& inside() noexcept { return inside_; }
-    [[nodiscard]] folder_memory& folders() noexcept { return folders_; }
+    [[nodiscard]] session_users& inside() noexcept { return inside_; }
+    [[nodiscard]] folder_cache& folders() noexcept { return folders_; }
     /// Of the session in use.
     /// Somebody has a node in it, and may still give that back.
     [[nodiscard]] bool in_use() const noexcept;
@@ -99,11 +99,11 @@ private:
     const settings& config_;
     watches& watches_;
     asio::steady_timer probe_timer_;
-    std::shared_ptr<session> talk_;
+    std::shared_ptr<session> client_;
     std::shared_ptr<listener> listener_;
     remote::connection_number number_ = 0;
-    residents inside_;
-    folder_memory folders_;
+    session_users inside_;
+    folder_cache folders_;
     /// While the session in use is refused: finds out whether the ensemble has lost its history.
     std::shared_ptr<history_probe> probe_;
     std::vector<std::shared_ptr<session>> closing_;

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/commands/lanes.hpp"
+#include "mongo/commands/connection_pool.hpp"
 #include "mongo/driver/command.hpp"
 #include "support/run.hpp"
 

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/topology/scout.hpp"
+#include "mongo/topology/server_discovery.hpp"
 
 #include "pretender.hpp"
 #include "scene.hpp"

@@ -2,7 +2,7 @@
 #include "net/tls.hpp"
 
 #include "locker_scene.hpp"
-#include "mongo/topology/scout.hpp"
+#include "mongo/topology/server_discovery.hpp"
 #include "scene.hpp"
 #include "server.hpp"
 #include "support/certificates.hpp"

@@ -4,7 +4,7 @@
 // without TLS.
 
 #include "fixture.hpp"
-#include "redis/connection/link.hpp"
+#include "redis/connection/server_connection.hpp"
 #include "redis/pipeline/batch.hpp"
 #include "support/peer.hpp"
 #include "support/print.hpp"

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/driver/connection.hpp"
+#include "mongo/driver/transport.hpp"
 
 #include "support/run.hpp"
 #include "support/sockets.hpp"
@@ -21,7 +21,7 @@
 
 using namespace colock::testing;
 using asio::ip::tcp;
-using colock::mongo::detail::connection;
+using colock::mongo::detail::transport;
 
 namespace {
 
@@ -59,7 +59,7 @@ struct pair
     tcp::socket peer{io};
     bool accepted = false;
     int changes = 0;
-    std::shared_ptr<connection> made = std::make_shared<connection>(io.get_executor(), [this] { ++changes; });
+    std::shared_ptr<transport> made = std::make_shared<transport>(io.get_executor(), [this] { ++changes; });
 };
 
 } // namespace
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(where_nobody_listens_it_fails_and_says_so)
 {
     asio::io_context io;
     int changes = 0;
-    const auto made = std::make_shared<connection>(io.get_executor(), [&] { ++changes; });
+    const auto made = std::make_shared<transport>(io.get_executor(), [&] { ++changes; });
     made->open({.host = "127.0.0.1", .port = std::to_string(free_port())});
     run_until(io, [&] { return changes > 0; });
     BOOST_TEST(made->failure() == asio::error::connection_refused);

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/commands/lock_view.hpp"
 #include "mongo/commands/query.hpp"
-#include "mongo/driver/outline.hpp"
+#include "mongo/driver/command_template.hpp"
 #include "mongo/topology/server_clock.hpp"
 
 #include <colock/spi/claim.hpp>
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_SUITE(mongo_documents)
 
 BOOST_AUTO_TEST_CASE(gaps_are_filled_wherever_they_are)
 {
-    const outline text(R"({"a":"?n","b":[{"c":"?s"},"?n","plain"],"d":{"e":"?d"},"k":"?k"})");
+    const command_template text(R"({"a":"?n","b":[{"c":"?s"},"?n","plain"],"d":{"e":"?d"},"k":"?k"})");
     const auto inside = document::from_json(R"({"x":"?not a gap"})");
     const auto filled = text.filled({{"n", std::int64_t{5}}, {"s", "text"}, {"d", &inside}, {"k", bytes{"key"}}});
     BOOST_TEST(is(filled, R"({"a":{"$numberLong":"5"},"b":[{"c":"text"},{"$numberLong":"5"},"plain"],
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(gaps_are_filled_wherever_they_are)
 /// The driver's own function is the judge of each type.
 BOOST_AUTO_TEST_CASE(what_fills_a_gap_is_written_as_the_driver_writes_it)
 {
-    const outline text(R"({"n":"?n","t":"?t","d":"?d","i":"?i","k":"?k"})");
+    const command_template text(R"({"n":"?n","t":"?t","d":"?d","i":"?i","k":"?k"})");
     const auto inside = document::from_json(R"({"a":[1,{"b":null}]})");
     for (const auto& key : {"plain"s, ""s, "\xc3\xbc"s, "\xff\xfe"s, "a\0b"s}) {
         for (const std::int64_t number : {std::int64_t{0}, std::int64_t{-1}, std::numeric_limits<std::int64_t>::max(),
@@ -112,12 +112,12 @@ BOOST_AUTO_TEST_CASE(what_has_no_gaps_is_written_as_it_is)
         auto with_number = std::string(json);
         for (auto at = with_number.find(gap); at != std::string::npos; at = with_number.find(gap))
             with_number.replace(at, gap.size(), R"({"$numberLong":"7"})");
-        const auto filled = outline(json).filled({{"n", std::int64_t{7}}});
+        const auto filled = command_template(json).filled({{"n", std::int64_t{7}}});
         BOOST_TEST(is(filled, with_number.c_str()), filled.to_json());
         // Behind what is there already.
         auto behind = document::from_json(R"({"first":1})");
         auto expected = document::from_json(R"({"first":1})");
-        outline(json).append_to(*behind.get(), {{"n", std::int64_t{7}}});
+        command_template(json).append_to(*behind.get(), {{"n", std::int64_t{7}}});
         bson_concat(expected.get(), filled.get());
         BOOST_TEST(bson_equal(behind.get(), expected.get()), behind.to_json());
         BOOST_TEST(bson_validate(filled.get(), BSON_VALIDATE_NONE, nullptr));
@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_CASE(what_has_no_gaps_is_written_as_it_is)
 BOOST_AUTO_TEST_CASE(array_fills_a_gap)
 {
     const auto inside = document::from_json(R"({"0":"a","1":"b"})");
-    const auto filled =
-        outline(R"({"a":["?x","?a"],"b":{"$in":"?a"}})").filled({{"x", std::int64_t{1}}, {"a", array{&inside}}});
+    const auto filled = command_template(R"({"a":["?x","?a"],"b":{"$in":"?a"}})")
+                            .filled({{"x", std::int64_t{1}}, {"a", array{&inside}}});
     BOOST_TEST(is(filled, R"({"a":[{"$numberLong":"1"},["a","b"]],"b":{"$in":["a","b"]}})"), filled.to_json());
 }
 

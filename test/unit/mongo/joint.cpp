@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/commands/joint.hpp"
 #include "mongo/client.hpp"
+#include "mongo/commands/batch.hpp"
 #include "mongo/driver/failures.hpp"
-#include "mongo/operations/joining_operation.hpp"
+#include "mongo/operations/batchable_operation.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
@@ -70,10 +70,10 @@ BOOST_AUTO_TEST_CASE(an_answer_without_numbers_accounts_for_nothing)
 namespace {
 
 /// Notes what becomes of it.
-class probe final : public joining_operation
+class probe final : public batchable_operation
 {
 public:
-    probe(client& owner, bool gives) : joining_operation(owner), gives_(gives) {}
+    probe(client& owner, bool gives) : batchable_operation(owner), gives_(gives) {}
 
     int unanswered = 0;
     int others = 0;
@@ -110,7 +110,7 @@ struct under_way
     std::shared_ptr<client> owner = client::make(io.get_executor(), settings({.url = "mongodb://h"}), {});
     boost::intrusive_ptr<probe> create{new probe(*owner, false)};
     boost::intrusive_ptr<probe> release{new probe(*owner, true)};
-    joint all{owner->config(), std::vector<joint::member_ptr>{create, release}};
+    batch all{owner->config(), std::vector<batch::member_ptr>{create, release}};
 };
 
 } // namespace

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "quorum/census.hpp"
+#include "quorum/list_merger.hpp"
 #include "support/print.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -18,7 +18,7 @@ using statuses = std::vector<lock_status>;
 list_outcome asked_of_three(const statuses& a, const statuses& b, const statuses& c)
 {
     std::optional<list_outcome> result;
-    census counts(3, [&](list_outcome outcome) { result = std::move(outcome); });
+    list_merger counts(3, [&](list_outcome outcome) { result = std::move(outcome); });
     for (const auto& each : {a, b, c}) {
         BOOST_TEST(!result);
         counts.add({each, nullptr});
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(without_a_majority_of_answers_nothing_is_told)
 {
     for (const bool two_fail : {false, true}) {
         std::optional<list_outcome> result;
-        census counts(3, [&](list_outcome outcome) { result = std::move(outcome); });
+        list_merger counts(3, [&](list_outcome outcome) { result = std::move(outcome); });
         counts.add({{held()}, nullptr});
         counts.add({{}, make_failure(errc::unavailable, "away")});
         counts.add(

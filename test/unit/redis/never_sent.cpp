@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/pipeline/never_sent.hpp"
+#include "redis/pipeline/unsent_operations.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -34,8 +34,8 @@ struct fixture
         dropped.add(unsent.take_all(), make_failure(errc::unavailable));
     }
 
-    outbox unsent;
-    never_sent dropped{unsent};
+    send_queue unsent;
+    unsent_operations dropped{unsent};
 };
 
 } // namespace

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/pipeline/untold.hpp"
+#include "redis/pipeline/completion_queue.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -26,7 +26,7 @@ batch_ptr part_of_size(std::size_t size)
 }
 
 /// As many as are told before the event loop has a turn.
-std::size_t tell(untold& from, std::size_t travel_together)
+std::size_t tell(completion_queue& from, std::size_t travel_together)
 {
     from.begin_turn();
     do {
@@ -39,7 +39,7 @@ std::size_t tell(untold& from, std::size_t travel_together)
 
 BOOST_AUTO_TEST_CASE(small_parts_are_told_together_until_they_are_as_many_as_travel_together)
 {
-    untold some;
+    completion_queue some;
     for (int i = 0; i < 1000; ++i)
         some.add(part_of_size(100));
     BOOST_TEST(some.operations() == 100'000U);
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(small_parts_are_told_together_until_they_are_as_many_as_tra
 
 BOOST_AUTO_TEST_CASE(a_part_as_large_as_the_load_would_have_it_is_told_by_itself)
 {
-    untold some;
+    completion_queue some;
     some.add(part_of_size(8));
     some.add(part_of_size(2));
     some.add(part_of_size(2));
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(a_part_as_large_as_the_load_would_have_it_is_told_by_itself
 
 BOOST_AUTO_TEST_CASE(all_of_them_can_be_taken_away)
 {
-    untold some;
+    completion_queue some;
     some.add(part_of_size(3));
     some.add(part_of_size(4));
     BOOST_TEST(some.take_all().size() == 2U);

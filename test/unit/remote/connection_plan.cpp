@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(whoever_closes_is_told_when_its_time_is_over_but_not_before
     step.now = start + 1s;
     BOOST_TEST(step.plan.out_of_time(step.now));
     BOOST_TEST((step(event::given_up, busy) == kind::none));
-    BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = false, .untold = true}));
+    BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = false, .has_pending_completions = true}));
     // Its end is no news.
     BOOST_TEST((step(event::lost, busy) == kind::none));
     BOOST_TEST((step.said == news::none));

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "net/race.hpp"
+#include "net/happy_eyeballs.hpp"
 #include "net/resolve.hpp"
 #include "support/run.hpp"
 #include "support/sockets.hpp"
@@ -18,7 +18,7 @@ using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
 using asio::ip::tcp;
-using remote::race;
+using remote::happy_eyeballs;
 
 namespace {
 

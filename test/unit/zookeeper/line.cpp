@@ -41,7 +41,7 @@ std::string blocker_of(const std::string& own)
 {
     const auto found = find(all, own);
     BOOST_TEST((found.what == kind::behind_one));
-    return found.blocker;
+    return found.predecessor;
 }
 
 } // namespace
@@ -79,13 +79,13 @@ BOOST_AUTO_TEST_CASE(a_semaphore_counts_the_readers_before_it)
     // Nobody makes room before the exclusive one has left.
     const auto behind_writer = find(names{first_writer, first_reader}, first_reader, 9);
     BOOST_TEST((behind_writer.what == kind::behind_one));
-    BOOST_TEST(behind_writer.blocker == first_writer);
+    BOOST_TEST(behind_writer.predecessor == first_writer);
 }
 
 BOOST_AUTO_TEST_CASE(numbers_go_on_at_the_lowest)
 {
     const auto before = node('a', "x-2147483647"), after = node('b', "x--2147483648");
-    BOOST_TEST(find(names{before, after}, after).blocker == before);
+    BOOST_TEST(find(names{before, after}, after).predecessor == before);
     BOOST_TEST((find(names{before, after}, before).what == kind::first));
 }
 

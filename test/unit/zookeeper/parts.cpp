@@ -13,9 +13,9 @@ using parts = std::vector<std::vector<std::size_t>>;
 namespace {
 
 /// The keys have to outlive it.
-std::vector<parcel> for_keys(const std::vector<std::string_view>& keys)
+std::vector<batch_item> for_keys(const std::vector<std::string_view>& keys)
 {
-    std::vector<parcel> ready;
+    std::vector<batch_item> ready;
     for (const auto key : keys)
         ready.push_back({.parent = key, .bytes = 100});
     return ready;

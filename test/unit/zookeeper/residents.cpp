@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/recipe/residents.hpp"
+#include "zookeeper/recipe/session_users.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -12,7 +12,7 @@ BOOST_AUTO_TEST_SUITE(zookeeper_residents)
 
 BOOST_AUTO_TEST_CASE(what_two_losses_have_left_is_taken_one_by_one)
 {
-    residents some;
+    session_users some;
     some.lose();
     BOOST_TEST(!some.any_lost());
     some.note_granted("a");
@@ -35,8 +35,8 @@ BOOST_AUTO_TEST_CASE(what_two_losses_have_left_is_taken_one_by_one)
 
 BOOST_AUTO_TEST_CASE(what_was_in_a_session_is_over_with_it)
 {
-    residents some;
-    const auto stay = some.enter();
+    session_users some;
+    const auto session_ref = some.enter();
     BOOST_TEST(some.any());
     some.note_granted("a");
     some.lose();

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using phase = handle::phase;
+using phase = zk_client::phase;
 using seen = session_life::change;
 
 struct scene

@@ -1,0 +1,208 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/commands/batch.hpp"
+
+#include "mongo/commands/batch_update.hpp"
+#include "mongo/commands/commands.hpp"
+#include "mongo/commands/query.hpp"
+#include "mongo/driver/failures.hpp"
+#include "mongo/operations/batchable_operation.hpp"
+#include "mongo/settings.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include <mongoc/mongoc.h>
+
+namespace colock::mongo::detail {
+
+namespace {
+
+constexpr std::size_t most_statements = 64;
+/// For an answer that does not say what has become of each.
+constexpr std::int32_t unknown_error = 8;
+/// Whom an error concerns that does not say it.
+constexpr auto nobody = std::numeric_limits<std::size_t>::max();
+
+std::int64_t number_in(const document& reply, const char* name)
+{
+    bson_iter_t found;
+    return bson_iter_init_find(&found, reply.get(), name) ? bson_iter_as_int64(&found) : 0;
+}
+
+} // namespace
+
+std::size_t worthwhile_commands(std::size_t operations) noexcept
+{
+    if (operations <= 2)
+        return operations;
+    return operations <= most_statements ? 1 : 2;
+}
+
+std::size_t worthwhile_statements(std::size_t operations) noexcept
+{
+    const auto commands = std::max<std::size_t>(worthwhile_commands(operations), 1);
+    return std::clamp<std::size_t>((operations + commands - 1) / commands, 1, most_statements);
+}
+
+statement_errors::statement_errors(const document& reply) : done_(number_in(reply, "n"))
+{
+    bson_iter_t all;
+    bson_iter_t each;
+    if (!bson_iter_init_find(&all, reply.get(), "writeErrors") || !bson_iter_recurse(&all, &each))
+        return;
+    while (bson_iter_next(&each)) {
+        bson_iter_t inside;
+        std::size_t index = nobody;
+        std::uint32_t code = 0;
+        std::string why;
+        if (!bson_iter_recurse(&each, &inside))
+            continue;
+        while (bson_iter_next(&inside)) {
+            const std::string_view name = bson_iter_key(&inside);
+            if (name == "index")
+                index = static_cast<std::size_t>(bson_iter_as_int64(&inside));
+            else if (name == "code")
+                code = static_cast<std::uint32_t>(bson_iter_as_int64(&inside));
+            else if (name == "errmsg" && BSON_ITER_HOLDS_UTF8(&inside))
+                why = bson_iter_utf8(&inside, nullptr);
+        }
+        auto failed = judge_failure(MONGOC_ERROR_SERVER, code, std::move(why));
+        // A duplicate key says here in which index it was found.
+        if (bson_iter_recurse(&each, &inside) && bson_iter_find(&inside, "keyPattern"))
+            bson_append_iter(failed.reply.get(), nullptr, -1, &inside);
+        failed_.insert_or_assign(index, std::move(failed));
+    }
+}
+
+const answer* statement_errors::find(std::size_t statement) const noexcept
+{
+    const auto found = failed_.find(statement);
+    return found == failed_.end() ? nullptr : &found->second;
+}
+
+bool statement_errors::accounts_for(std::size_t count) const noexcept
+{
+    return (failed_.empty() || failed_.rbegin()->first < count) &&
+           done_ + static_cast<std::int64_t>(failed_.size()) == static_cast<std::int64_t>(count);
+}
+
+batch::batch(const settings& config, std::span<const member_ptr> members, std::int32_t no_change_code)
+    : database_(config.database), no_change_code_(no_change_code)
+{
+    members_.reserve(members.size());
+    // What gives locks back comes first: others may ask for those.
+    for (const bool gives_back : {true, false}) {
+        for (const auto& each : members) {
+            if (each->gives_back() == gives_back)
+                members_.push_back({each, each->wants_look()});
+        }
+    }
+    update_ = make_update(config);
+    look_ = make_look(config);
+}
+
+/// One statement for all that can share it, at the place of the first.
+document batch::make_update(const settings& config)
+{
+    std::vector<std::vector<batchable_operation*>> statements;
+    std::map<std::pair<std::string_view, std::string>, std::size_t> shared;
+    for (auto& each : members_) {
+        each.statement = statements.size();
+        if (auto kind = each.who->statement_kind(); !kind.empty())
+            each.statement = shared.try_emplace({each.who->key(), std::move(kind)}, statements.size()).first->second;
+        if (each.statement == statements.size())
+            statements.emplace_back();
+        statements[each.statement].push_back(each.who.get());
+    }
+    statements_ = statements.size();
+    batch_update all(config);
+    for (const auto& each : statements) {
+        all.add([&](bson_t& to) {
+            if (each.size() == 1)
+                each.front()->write(to);
+            else
+                each.front()->write_for(each, to);
+        });
+    }
+    return all.take();
+}
+
+document batch::make_look(const settings& config) const
+{
+    document made;
+    std::set<std::string_view> keys;
+    for (const auto& each : members_) {
+        if (each.looks)
+            keys.insert(each.who->key());
+    }
+    if (keys.empty())
+        return made;
+    bson_append_utf8(made.get(), "find", -1, config.collection.data(), static_cast<int>(config.collection.size()));
+    bson_append_document(made.get(), "filter", -1, keys_query(std::vector(keys.begin(), keys.end())).get());
+    commands::get().look.append_to(*made.get(), {{"n", static_cast<std::int64_t>(keys.size())}});
+    return made;
+}
+
+batch::~batch() = default;
+
+bool batch::leave(const batchable_operation& which) noexcept
+{
+    bool is_empty = true;
+    for (auto& each : members_) {
+        if (each.who == &which)
+            each.who.reset();
+        is_empty = is_empty && !each.who;
+    }
+    return is_empty;
+}
+
+void batch::perform(mongoc_client_t& driver) noexcept
+{
+    updated_ = ask(driver, database_, update_);
+    if (updated_.what == answer::kind::done && !bson_empty(look_.get()))
+        looked_ = ask(driver, database_, look_);
+}
+
+void batch::blame(const error_code& cause, bool was_sent)
+{
+    (updated_.what == answer::kind::done ? looked_ : updated_).blame(cause, was_sent);
+}
+
+void batch::performed()
+{
+    is_over_ = true;
+    const statement_errors errors(updated_.reply);
+    if (updated_.what == answer::kind::done && !errors.accounts_for(statements_)) {
+        updated_.what = answer::kind::unknown;
+        updated_.code = unknown_error;
+    } else if (members_.size() > 1 && updated_.what == answer::kind::refused && !is_denial(updated_)) {
+        // A server that is interrupted in a batch does not tell which statements were carried out before.
+        updated_.what = answer::kind::unknown;
+    }
+    const bool is_told = updated_.what == answer::kind::done && !lacks_confirmation(updated_);
+    std::map<std::string, lock_view, std::less<>> seen;
+    for_each_document(
+        looked_.reply, [&](const bson_iter_t& each) { seen.insert_or_assign(key_of(each), lock_view(each)); });
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+        const auto member = std::exchange(members_[i].who, nullptr);
+        if (!member)
+            continue;
+        const auto* const error = errors.find(members_[i].statement);
+        if (!is_told)
+            member->hear_failed(updated_);
+        else if (error && error->code != no_change_code_)
+            member->hear_failed(*error);
+        else if (error)
+            member->hear_refused();
+        else if (!members_[i].looks)
+            member->hear_done();
+        else if (const auto found = seen.find(member->key()); found != seen.end())
+            member->hear_seen(found->second);
+        else
+            member->hear_unseen(looked_);
+    }
+}
+
+} // namespace colock::mongo::detail

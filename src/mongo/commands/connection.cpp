@@ -1,0 +1,198 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/commands/connection.hpp"
+
+#include "mongo/driver/driver.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/assert.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <mongoc/mongoc.h>
+
+namespace colock::mongo::detail {
+
+connection::connection(const asio::any_io_executor& strand, destination to, std::weak_ptr<lane_owner> owner)
+    : strand_(strand), to_(std::move(to)), owner_(std::move(owner)), fiber_([this] { live(); }), timer_(strand)
+{
+}
+
+connection::~connection() = default;
+
+std::shared_ptr<connection> connection::make(
+    const asio::any_io_executor& strand, destination to, std::weak_ptr<lane_owner> owner)
+{
+    start_driver();
+    auto made = std::make_shared<connection>(strand, std::move(to), std::move(owner));
+    join_context(strand, made);
+    made->self_ = made;
+    return made;
+}
+
+void connection::run(std::shared_ptr<task> asked, lease_clock::time_point deadline)
+{
+    BOOST_ASSERT(is_free());
+    task_ = std::move(asked);
+    deadline_ = deadline;
+    go_on();
+}
+
+void connection::close()
+{
+    closing_ = true;
+    if (!fiber_.running() && !fiber_.ended())
+        go_on();
+}
+
+/// All that the fiber does.
+void connection::live() noexcept
+{
+    auto* const driver = mongoc_client_new_from_uri(driver_uri(to_).get());
+    mongoc_client_set_stream_initiator(driver, &connection::initiate, this);
+    mongoc_client_set_error_api(driver, MONGOC_ERROR_API_VERSION_2);
+    while (!closing_) {
+        if (task_ && !done_) {
+            requests_before_ = requests();
+            task_->perform(*driver);
+            done_ = true;
+        }
+        fiber_.suspend();
+    }
+    // Without this it would take leave of the server, and select one to do so.
+    mongoc_client_reset(driver);
+    mongoc_client_destroy(driver);
+}
+
+void connection::go_on()
+{
+    const auto kept = shared_from_this();
+    fiber_.resume();
+    if (std::exchange(done_, false))
+        end_task();
+    if (fiber_.ended() && self_) {
+        timer_.reset();
+        link_.reset();
+        self_.reset();
+    }
+}
+
+void connection::end_task()
+{
+    const auto ended = std::move(task_);
+    task_ = nullptr;
+    if (ended->spoils()) {
+        ended->blame(cause(), requests() > requests_before_);
+        if (link_)
+            ended->explain(link_->explanation());
+        closing_ = true;
+    }
+    const bool spoiled = closing_;
+    ended->performed();
+    if (auto next = ended->take_next()) {
+        if (!closing_) {
+            run(std::move(next), deadline_);
+            return;
+        }
+        next->performed();
+    }
+    if (const auto owner = owner_.lock())
+        owner->on_free(*this, spoiled);
+    // To hear of its end.
+    if (is_free() && link_)
+        link_->await_bytes();
+    if (closing_ && !fiber_.ended())
+        go_on();
+}
+
+std::size_t connection::requests() const noexcept
+{
+    return link_ ? link_->requests() : 0;
+}
+
+error_code connection::cause() const
+{
+    if (link_ && link_->failure())
+        return link_->failure();
+    if (closing_)
+        return asio::error::operation_aborted;
+    if (link_ && link_->at_end())
+        return asio::error::eof;
+    return aborts() ? error_code(asio::error::timed_out) : error_code();
+}
+
+void connection::wake()
+{
+    if (fiber_.running())
+        return;
+    if (waits_) {
+        go_on();
+    } else if (const auto owner = is_free() && is_stale() ? owner_.lock() : nullptr) {
+        const auto kept = shared_from_this();
+        owner->on_stale(*this);
+    }
+}
+
+bool connection::aborts() const noexcept
+{
+    return closing_ || lease_clock::now() >= deadline_;
+}
+
+void connection::suspend_until(lease_clock::time_point time)
+{
+    const auto end = std::min(time, deadline_);
+    // One that ends earlier will do.
+    if (timer_ && end < timer_at_) {
+        timer_at_ = end;
+        timer_->expires_at(end);
+        timer_->async_wait([weak = weak_from_this()](const error_code& failed) {
+            const auto self = weak.lock();
+            if (failed || !self)
+                return;
+            self->timer_at_ = lease_clock::time_point::max();
+            self->wake();
+        });
+    }
+    waits_ = true;
+    fiber_.suspend();
+    waits_ = false;
+}
+
+std::function<void()> connection::waker()
+{
+    return [weak = weak_from_this()] {
+        if (const auto self = weak.lock())
+            self->wake();
+    };
+}
+
+mongoc_stream_t* connection::initiate(const mongoc_uri_t*, const mongoc_host_list_t*, void* self, bson_error_t* error)
+{
+    auto& host = *static_cast<connection*>(self);
+    try {
+        if (!host.closing_ && !host.link_) {
+            host.link_ = std::make_shared<transport>(host.strand_, host.waker());
+            host.link_->open(host.to_);
+            if (auto* const made = make_stream(host, host.link_))
+                return made;
+        }
+    } catch (...) {
+        // Without memory. No exception may cross the driver's frames.
+    }
+    bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT, "no connection can be begun");
+    return nullptr;
+}
+
+void connection::drop() noexcept
+{
+    closing_ = true;
+    timer_.reset();
+    const auto kept = std::move(self_);
+    while (!fiber_.ended())
+        fiber_.resume();
+    task_ = nullptr;
+    link_ = nullptr;
+    strand_ = {};
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,203 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/driver/transport.hpp"
+
+#include "net/tls.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+
+namespace colock::mongo::detail {
+
+transport::transport(const asio::any_io_executor& strand, std::function<void()> changed)
+    : changed_(std::move(changed)), resolver_(remote::socket_executor(strand)), socket_(remote::socket_executor(strand))
+{
+}
+
+void transport::open(const destination& to)
+{
+    server_name_ = to.server_name.empty() ? to.host : to.server_name;
+    if (to.tls)
+        secured_.emplace(socket_, *to.tls);
+    resolver_.async_resolve(
+        to.host, to.port, [self = shared_from_this()](const error_code& failed, const remote::addresses& found) {
+            if (failed)
+                self->fail(failed);
+            else if (!self->closed_)
+                self->connect(found);
+        });
+}
+
+void transport::connect(const remote::addresses& found)
+{
+    asio::async_connect(socket_, found, [self = shared_from_this()](const error_code& failed, const tcp::endpoint&) {
+        if (self->closed_)
+            return;
+        if (failed) {
+            self->fail(failed);
+            return;
+        }
+        error_code ignored;
+        self->socket_.set_option(tcp::no_delay(true), ignored);
+        self->socket_.non_blocking(true, ignored);
+        if (self->secured_)
+            self->greet();
+        else
+            self->opened();
+    });
+}
+
+void transport::greet()
+{
+    greets_ = true;
+    remote::expect_host(secured_->native_handle(), server_name_);
+    secured_->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](const error_code& failed) {
+        if (failed)
+            self->fail(failed);
+        else if (!self->closed_)
+            self->opened();
+    });
+}
+
+void transport::opened()
+{
+    greets_ = false;
+    open_ = true;
+    changed_();
+}
+
+std::string transport::explanation() const
+{
+    if (!greets_)
+        return {};
+    const auto verified = SSL_get_verify_result(const_cast<asio::ssl::stream<socket&>&>(*secured_).native_handle());
+    if (verified != X509_V_OK)
+        return std::string(": ") + X509_verify_cert_error_string(verified);
+    return " in the TLS handshake; does the server speak TLS?";
+}
+
+void transport::fail(const error_code& why)
+{
+    if (closed_)
+        return;
+    if (why == asio::error::eof || why == asio::ssl::error::stream_truncated) {
+        at_end_ = true;
+    } else {
+        failure_ = why;
+        open_ = false;
+    }
+    changed_();
+}
+
+bool transport::is_stale()
+{
+    if (!open_ || at_end_ || readable() > 0)
+        return true;
+    std::byte next{};
+    error_code none;
+    socket_.receive(asio::buffer(&next, 1), socket::message_peek, none);
+    // A peer may say something for TLS alone at any time.
+    return none ? none != asio::error::would_block : !secured_;
+}
+
+void transport::close() noexcept
+{
+    closed_ = true;
+    open_ = false;
+    resolver_.cancel();
+    error_code ignored;
+    socket_.close(ignored);
+}
+
+/// OpenSSL keeps errors by thread, and needs a deep stack: it is never entered from a fiber.
+template <class Use>
+void transport::with_stream(Use use)
+{
+    if (!secured_) {
+        use(socket_);
+        return;
+    }
+    asio::post(socket_.get_executor(), [self = shared_from_this(), use = std::move(use)]() mutable {
+        if (!self->closed_)
+            use(*self->secured_);
+    });
+}
+
+void transport::await_bytes()
+{
+    if (reading_ || readable() > 0 || !open_ || at_end_)
+        return;
+    reading_ = true;
+    with_stream([self = shared_from_this()](auto& from) {
+        from.async_read_some(asio::buffer(self->buffer_), [self](const error_code& failed, std::size_t count) {
+            self->reading_ = false;
+            self->taken_ = 0;
+            self->filled_ = count;
+            if (failed)
+                self->fail(failed);
+            else if (!self->closed_)
+                self->changed_();
+        });
+    });
+}
+
+std::size_t transport::read(std::span<std::byte> into) noexcept
+{
+    const auto count = std::min(into.size(), readable());
+    heard_ = true;
+    std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(taken_), count, into.begin());
+    taken_ += count;
+    return count;
+}
+
+void transport::write(std::span<const std::span<const std::byte>> parts)
+{
+    requests_ += heard_ ? 1 : 0;
+    std::size_t sent = 0;
+    if (!secured_) {
+        std::array<asio::const_buffer, 16> gathered;
+        const auto count = std::min(parts.size(), gathered.size());
+        std::transform(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(count), gathered.begin(),
+            [](const auto& part) { return asio::buffer(part.data(), part.size()); });
+        error_code failed;
+        sent = socket_.write_some(std::span(gathered).first(count), failed);
+        if (failed && failed != asio::error::would_block && failed != asio::error::try_again) {
+            failure_ = failed;
+            open_ = false;
+            return;
+        }
+    }
+    // The rest is copied: whoever has it may have gone when it can be sent.
+    for (const auto& part : parts) {
+        const auto passed = std::min(sent, part.size());
+        sent -= passed;
+        const auto rest = part.subspan(passed);
+        unsent_.append(reinterpret_cast<const char*>(rest.data()), rest.size());
+    }
+    if (!unsent_.empty())
+        send_rest();
+}
+
+void transport::send_rest()
+{
+    with_stream([self = shared_from_this()](auto& to) {
+        asio::async_write(to, asio::buffer(self->unsent_), [self](const error_code& failed, std::size_t) {
+            self->unsent_.clear();
+            if (failed)
+                self->fail(failed);
+            else if (!self->closed_)
+                self->changed_();
+        });
+    });
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,36 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/operations/batchable_operation.hpp"
+
+#include <boost/assert.hpp>
+
+#include <utility>
+
+namespace colock::mongo::detail {
+
+void batchable_operation::start()
+{
+    if (joins())
+        owner_->join(*this);
+    else
+        begin();
+}
+
+void batchable_operation::fail(delivery how, failure_ptr why)
+{
+    if (const auto left = std::exchange(travels_with_, {}).lock(); left && left->leave(*this))
+        talks().give_up(*left);
+    command_operation::fail(how, std::move(why));
+}
+
+void batchable_operation::write_for(std::span<batchable_operation* const> all, bson_t& to)
+{
+    BOOST_ASSERT_MSG(all.size() == 1, "only operations that name a kind share a statement");
+    all.front()->write(to);
+}
+
+void batchable_operation::hear_failed(const answer& what)
+{
+    answered(what, {});
+}
+
+} // namespace colock::mongo::detail

@@ -1,0 +1,76 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "net/happy_eyeballs.hpp"
+
+#include <boost/asio/append.hpp>
+#include <boost/asio/post.hpp>
+
+#include <chrono>
+#include <utility>
+
+namespace colock::remote {
+
+namespace {
+
+/// What RFC 8305 recommends.
+constexpr std::chrono::milliseconds head_start{250};
+
+} // namespace
+
+happy_eyeballs::happy_eyeballs(asio::any_io_executor strand) : strand_(std::move(strand)), next_start_(strand_) {}
+
+void happy_eyeballs::run(std::vector<endpoint> entrants, handler ended)
+{
+    entrants_ = std::move(entrants);
+    sockets_.reserve(entrants_.size());
+    ended_ = std::move(ended);
+    if (stopped_ || entrants_.size() < 2)
+        end(0);
+    else
+        start_next();
+}
+
+void happy_eyeballs::stop()
+{
+    stopped_ = true;
+    if (ended_)
+        end(0);
+}
+
+void happy_eyeballs::start_next()
+{
+    const auto which = sockets_.size();
+    sockets_.emplace_back(strand_);
+    sockets_.back().async_connect(entrants_[which],
+        [self = shared_from_this(), which](const boost::system::error_code& failed) { self->arrived(which, failed); });
+    if (sockets_.size() == entrants_.size())
+        return;
+    next_start_.expires_after(head_start);
+    next_start_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {
+        if (!cancelled && self->ended_)
+            self->start_next();
+    });
+}
+
+void happy_eyeballs::arrived(std::size_t which, const boost::system::error_code& failed)
+{
+    if (!ended_)
+        return;
+    if (!failed)
+        end(which);
+    else if (++failed_ == entrants_.size())
+        end(0);
+    else if (sockets_.size() < entrants_.size())
+        start_next();
+}
+
+void happy_eyeballs::end(std::size_t winner)
+{
+    next_start_.cancel();
+    for (auto& each : sockets_) {
+        boost::system::error_code ignored;
+        each.close(ignored);
+    }
+    asio::post(strand_, asio::append(std::exchange(ended_, nullptr), winner));
+}
+
+} // namespace colock::remote

@@ -1,0 +1,123 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/driver/socket_waiter.hpp"
+
+#include <boost/system/error_code.hpp>
+
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace colock::zookeeper::detail {
+
+namespace {
+
+std::uint64_t cookie_of(int socket) noexcept
+{
+    std::uint64_t cookie = 0;
+    ::socklen_t size = sizeof cookie;
+    ::getsockopt(socket, SOL_SOCKET, SO_COOKIE, &cookie, &size);
+    return cookie;
+}
+
+} // namespace
+
+bool socket_waiter::follow(int drivers, bool stood)
+{
+    if (stood && own_ && drivers == drivers_)
+        return false;
+    const auto cookie = cookie_of(drivers);
+    if (own_ && cookie == cookie_)
+        return false;
+    drop();
+    own_ = copy_of(drivers);
+    wakes_at_ = 1;
+    drivers_ = drivers;
+    cookie_ = cookie;
+    return true;
+}
+
+std::optional<socket_waiter::descriptor> socket_waiter::copy_of(int socket) const
+{
+    std::optional<descriptor> made(executor_);
+    boost::system::error_code failed;
+    const int copy = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
+    made->assign(copy, failed);
+    if (failed) {
+        ::close(copy);
+        made.reset();
+    }
+    return made;
+}
+
+void socket_waiter::drop() noexcept
+{
+    drivers_ = -1;
+    own_.reset();
+    writer_.reset();
+    ++number_;
+}
+
+void socket_waiter::cut() noexcept
+{
+    if (own_)
+        ::shutdown(own_->native_handle(), SHUT_RDWR);
+}
+
+void socket_waiter::cork(bool keeps_back) noexcept
+{
+    const int value = keeps_back ? 1 : 0;
+    if (own_)
+        ::setsockopt(own_->native_handle(), IPPROTO_TCP, TCP_CORK, &value, sizeof value);
+}
+
+void socket_waiter::wake_at(std::size_t bytes) noexcept
+{
+    const auto value = static_cast<int>(bytes);
+    if (own_ && std::exchange(wakes_at_, bytes) != bytes)
+        ::setsockopt(own_->native_handle(), SOL_SOCKET, SO_RCVLOWAT, &value, sizeof value);
+}
+
+std::optional<std::span<std::byte>> socket_waiter::peek(std::span<std::byte> into) noexcept
+{
+    return receive(into, MSG_PEEK);
+}
+
+std::optional<std::span<std::byte>> socket_waiter::take(std::span<std::byte> into) noexcept
+{
+    return receive(into, 0);
+}
+
+std::optional<std::span<std::byte>> socket_waiter::receive(std::span<std::byte> into, int flags) noexcept
+{
+    const auto got = own_ ? ::recv(own_->native_handle(), into.data(), into.size(), flags | MSG_DONTWAIT) : 0;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return std::nullopt;
+    return into.first(got > 0 ? static_cast<std::size_t>(got) : 0);
+}
+
+bool socket_waiter::put(std::span<const std::byte> from) noexcept
+{
+    return own_ && ::send(own_->native_handle(), from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+                       static_cast<::ssize_t>(from.size());
+}
+
+void socket_waiter::disown() noexcept
+{
+    if (!own_)
+        return;
+    const int nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::dup3(nowhere, drivers_, O_CLOEXEC);
+    // What waits for the parent's sockets may be shared still: to take ours out would take out the parent's.
+    ::dup3(nowhere, own_->native_handle(), O_CLOEXEC);
+    if (writer_)
+        ::dup3(nowhere, writer_->native_handle(), O_CLOEXEC);
+    ::close(nowhere);
+    drop();
+}
+
+} // namespace colock::zookeeper::detail
