@@ -14,15 +14,17 @@ namespace {
 
 void take_back_late_grant(core& self, const record::ptr& wanted, lease_clock::time_point now)
 {
+    deferred_actions actions;
     {
         const std::lock_guard guard(self.mutex);
+        actions.ask(deferred_actions::action::release, *wanted);
         wanted->under_way = operation::give_back;
         if (wanted->place.queue)
             wanted->place.queue->answer.error = wanted->outcome().error;
+        wanted->set_sent(now);
+        wanted->gives_back_late_grant = true;
     }
-    wanted->set_sent(now);
-    wanted->gives_back_late_grant = true;
-    self.backend->start_release(wanted, completion<release_outcome>::bind<&record::on_given_back>(wanted));
+    actions.run(self);
 }
 
 void judge(core& self, const record::ptr& wanted, retry_schedule& schedule, create_outcome outcome)
@@ -262,7 +264,12 @@ void send_attempt(core& self, const record::ptr& wanted, bool waits)
 {
     if (waits)
         self.backend->cancel_wait(*wanted);
-    self.backend->start_create(wanted, completion<create_outcome>::bind<&record::on_created>(wanted));
+    self.start_request(
+        *wanted,
+        [&](adapter& backend) {
+            backend.start_create(wanted, completion<create_outcome>::bind<&record::on_created>(wanted));
+        },
+        [&](const failure_ptr& why) { wanted->on_created(create_outcome::failed(why)); });
 }
 
 step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_point now)

@@ -229,6 +229,7 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
         seen = subject.version;
         if (subject.under_way != operation::none)
             return false;
+        actions.ask(deferred_actions::action::renew, subject);
         subject.set_sent(now);
         self.leases.expect(subject, ttl, actions);
         subject.under_way = operation::extend;
@@ -237,7 +238,6 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
         self.leases.reschedule(subject);
     }
     actions.run(self);
-    self.backend->start_extend(held, ttl, completion<extend_outcome>::bind<&record::on_extended>(held));
     return true;
 }
 
@@ -402,10 +402,13 @@ query_start begin_is_valid(core& self, const record::ptr& held,
         held->under_way = operation::query;
         held->set_sent(lease_clock::now());
     }
-    self.backend->start_is_valid(held, [held, result](valid_outcome outcome) {
+    const auto answered = [held, result](valid_outcome outcome) {
         if (const pinned_core alive{*held})
             alive->on_checked(*held, std::move(outcome), result.get());
-    });
+    };
+    self.start_request(
+        *held, [&](adapter& backend) { backend.start_is_valid(held, answered); },
+        [&](const failure_ptr& why) { answered({.error = why}); });
     return query_start::started;
 }
 

@@ -52,7 +52,11 @@ bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_ret
         if (is_retry)
             ++self.stats.retries;
     }
-    self.backend->start_create_all(std::move(claims), std::move(done));
+    self.start_request(
+        *wanted.front(), [&](adapter& backend) { backend.start_create_all(std::move(claims), std::move(done)); },
+        [&](const failure_ptr& why) {
+            tell(wanted, {.status = create_status::failed, .why = create_outcome::failed(why)});
+        });
     return true;
 }
 

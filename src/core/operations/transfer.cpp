@@ -228,7 +228,12 @@ adoption proceed(
         if (!subject.list_hook::is_linked())
             self.single_attempts.push_back(subject);
     }
-    self.backend->start_adopt(proof, wanted, completion<create_outcome>::bind<&record::on_created>(wanted));
+    self.start_request(
+        subject,
+        [&](adapter& backend) {
+            backend.start_adopt(proof, wanted, completion<create_outcome>::bind<&record::on_created>(wanted));
+        },
+        [&](const failure_ptr& why) { wanted->on_created(create_outcome::failed(why)); });
     return adoption::again;
 }
 

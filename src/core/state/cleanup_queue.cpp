@@ -44,6 +44,14 @@ void cleanup_queue::give_back(record& ending, deferred_actions& actions)
     record::ptr next;
     if (!shard_.dead && !ending.back().settles && ending.granted)
         next = shard_.queues.pick_for_hand_over(ending, actions.wakes);
+    if (next && next->acquire.listens())
+        actions.ask(deferred_actions::action::cancel_wait, *next);
+    if (next)
+        actions.ask(deferred_actions::action::hand_over, ending, next);
+    else
+        actions.ask(ending.granted && !ending.in_doubt() ? deferred_actions::action::release
+                                                         : deferred_actions::action::abandon,
+            ending);
     const auto now = lease_clock::now();
     ending.under_way = operation::give_back;
     ending.set_sent(now);
@@ -56,14 +64,9 @@ void cleanup_queue::give_back(record& ending, deferred_actions& actions)
         next->sends_create();
         next->place.open_to_hand_over = false;
         next->set_sent(now);
-        if (next->acquire.sent(false))
-            actions.ask(deferred_actions::action::cancel_wait, *next);
-        actions.ask(deferred_actions::action::hand_over, ending, std::move(next));
+        static_cast<void>(next->acquire.sent(false));
     } else {
         ending.set_awaited(shard_.queues.find(ending) != nullptr);
-        actions.ask(ending.granted && !ending.in_doubt() ? deferred_actions::action::release
-                                                         : deferred_actions::action::abandon,
-            ending);
     }
 }
 

@@ -5,39 +5,70 @@
 
 namespace colock::detail {
 
+namespace {
+
+void on_handed_over(record& held, record& next, hand_over_outcome&& outcome)
+{
+    const pinned_core of_held(held);
+    const pinned_core of_next(next);
+    if (const auto& alive = of_held ? of_held : of_next)
+        alive->on_handed_over(held, next, std::move(outcome));
+}
+
+void start(adapter& backend, const deferred_actions::request& request)
+{
+    using action = deferred_actions::action;
+    const record::ptr& subject = request.subject;
+    switch (request.what) {
+    case action::cancel_wait:
+        return backend.cancel_wait(*subject);
+    case action::release:
+        return backend.start_release(subject, completion<release_outcome>::bind<&record::on_given_back>(subject));
+    case action::abandon:
+        return backend.start_abandon(subject, completion<release_outcome>::bind<&record::on_given_back>(subject));
+    case action::hand_over:
+        return backend.start_hand_over(
+            subject, request.next, [subject, next = request.next](hand_over_outcome outcome) {
+                on_handed_over(*subject, *next, std::move(outcome));
+            });
+    case action::renew:
+        return backend.start_extend(
+            subject, subject->extension().ttl, completion<extend_outcome>::bind<&record::on_extended>(subject));
+    case action::verify:
+        return backend.start_is_valid(subject, completion<valid_outcome>::bind<&record::on_verified>(subject));
+    }
+}
+
+void fail(const deferred_actions::request& request, const failure_ptr& why)
+{
+    using action = deferred_actions::action;
+    record& subject = *request.subject;
+    switch (request.what) {
+    case action::cancel_wait:
+        return;
+    case action::release:
+    case action::abandon:
+        return subject.on_given_back({.status = release_status::failed, .error = why});
+    case action::hand_over:
+        return on_handed_over(subject, *request.next,
+            {.released = {.status = release_status::failed, .error = why}, .created = create_outcome::failed(why)});
+    case action::renew:
+        return subject.on_extended({.status = extend_status::failed, .error = why});
+    case action::verify:
+        return subject.on_verified({.error = why});
+    }
+}
+
+} // namespace
+
 void deferred_actions::run(shard& of)
 {
     if (of.options.observer)
         of.events.run(*of.options.observer);
-    for (auto& request : requests) {
-        adapter& backend = *of.backend;
-        record::ptr& subject = request.subject;
-        switch (request.what) {
-        case action::cancel_wait:
-            backend.cancel_wait(*subject);
-            break;
-        case action::release:
-            backend.start_release(subject, completion<release_outcome>::bind<&record::on_given_back>(subject));
-            break;
-        case action::abandon:
-            backend.start_abandon(subject, completion<release_outcome>::bind<&record::on_given_back>(subject));
-            break;
-        case action::hand_over:
-            backend.start_hand_over(subject, request.next, [subject, next = request.next](hand_over_outcome outcome) {
-                const pinned_core of_held(*subject);
-                const pinned_core of_next(*next);
-                if (const auto& alive = of_held ? of_held : of_next)
-                    alive->on_handed_over(*subject, *next, std::move(outcome));
-            });
-            break;
-        case action::renew:
-            backend.start_extend(
-                subject, subject->extension().ttl, completion<extend_outcome>::bind<&record::on_extended>(subject));
-            break;
-        case action::verify:
-            backend.start_is_valid(subject, completion<valid_outcome>::bind<&record::on_verified>(subject));
-            break;
-        }
+    for (const auto& each : requests) {
+        of.start_request(
+            *each.subject, [&](adapter& backend) { start(backend, each); },
+            [&](const failure_ptr& why) { fail(each, why); });
     }
     wakes.resume([&](waiter& late) { of.wake_later(late); });
 }

@@ -34,11 +34,13 @@ struct deferred_actions
     };
 
     wake_list wakes;
-    boost::container::small_vector<request, 1> requests;
+    /// A hand-over may need two.
+    boost::container::small_vector<request, 2> requests;
     /// References that the lists have given up.
     boost::container::small_vector<record::ptr, 1> ended;
     std::shared_ptr<core> keep;
 
+    /// \throws std::bad_alloc so it is called before `subject` is changed
     void ask(action what, record& subject, record::ptr next = {})
     {
         requests.push_back({what, record::ptr(&subject), std::move(next)});

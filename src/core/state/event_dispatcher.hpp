@@ -8,6 +8,8 @@
 #include <boost/container/small_vector.hpp>
 
 #include <chrono>
+#include <new>
+#include <utility>
 
 namespace colock {
 class observer;
@@ -46,8 +48,14 @@ public:
     event_dispatcher(const event_dispatcher&) = delete;
     event_dispatcher& operator=(const event_dispatcher&) = delete;
 
-    /// The mutex is held.
-    void add(lock_event&& next) { pending_.push_back(std::move(next)); }
+    /// The mutex is held. Without memory the event is dropped: docs/guide.md says so.
+    void add(lock_event&& next) noexcept
+    {
+        try {
+            pending_.push_back(std::move(next));
+        } catch (const std::bad_alloc&) {
+        }
+    }
     /// Tells `listener` what is pending. Not under the mutex.
     void run(observer& listener);
     /// In the child of a fork: the thread that was telling is the parent's. The mutex is held.

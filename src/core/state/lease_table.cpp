@@ -77,9 +77,9 @@ void lease_table::verify(record& held, deferred_actions& actions)
     held.is_to_be_verified = held.under_way != operation::none;
     if (held.is_to_be_verified)
         return;
+    actions.ask(deferred_actions::action::verify, held);
     held.under_way = operation::query;
     held.set_sent(lease_clock::now());
-    actions.ask(deferred_actions::action::verify, held);
 }
 
 void lease_table::hand_out(record& held, bool renews, milliseconds max_hold, time_point now)
@@ -151,12 +151,12 @@ void lease_table::start_renewal(record& held, time_point now, deferred_actions& 
     const auto ttl = held.plan.renewal_ttl(now, held.ttl(), shard_.limits.min_ttl);
     if (!ttl || is_too_short(*ttl, shard_.backend->max_clock_lead(*ttl)))
         return;
+    actions.ask(deferred_actions::action::renew, held);
     held.under_way = operation::extend;
     held.extension().ttl = *ttl;
     held.extension().result.reset();
     held.set_sent(now);
     cleanup_queue::may_stand(held, *ttl);
-    actions.ask(deferred_actions::action::renew, held);
 }
 
 void lease_table::begin_end(record& held, lost_reason reason, deferred_actions& actions)

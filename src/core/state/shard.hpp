@@ -18,6 +18,8 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
+#include <new>
 #include <utility>
 
 namespace colock::detail {
@@ -65,11 +67,34 @@ struct shard
     /// There was no memory to post its continuation: it is tried again with the next turn of the timer.
     void wake_later(waiter& suspended_again) noexcept;
 
+    /// Calls the backend for an operation that is under way for `subject`. If there is no memory for that, the
+    /// operation fails as if the backend could not be reached. The mutex is not held.
+    /// \param start called with the backend
+    /// \param fail called with the failure
+    template <class Start, class Fail>
+    void start_request(record& subject, Start start, Fail fail)
+    {
+        try {
+            start(*backend);
+        } catch (const std::bad_alloc&) {
+            {
+                const std::lock_guard guard(mutex);
+                // A backend that has answered before it threw is not answered for again.
+                if (subject.under_way == operation::none)
+                    return;
+            }
+            fail(no_memory);
+        }
+    }
+
     const std::shared_ptr<adapter> backend;
     const capabilities can;
     const adapter_limits limits;
     const locker_options options;
     const lease_plan::margins margins;
+    /// The failure of a request for which there was no memory. It is made in advance.
+    const failure_ptr no_memory = make_failure(errc::unavailable, "there was no memory to send the request",
+        make_error_code(boost::system::errc::not_enough_memory));
     /// Somebody hears of the end of every lease, or nobody else ends it.
     const bool watches_all;
 
